@@ -1,0 +1,1 @@
+"""Studies: one YAML each."""

@@ -1,0 +1,1 @@
+"""Actors: frozen policies; simulated ones say so."""

@@ -1,0 +1,1 @@
+"""Tracking: sinks that can be rebuilt from the ledger."""

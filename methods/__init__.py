@@ -1,0 +1,1 @@
+"""Methods: when and how to step in; one file each."""

@@ -1,0 +1,1 @@
+"""Reports: one file a table or figure, from what was tracked."""
