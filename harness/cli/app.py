@@ -1,4 +1,4 @@
-"""The typer application: signatures and help only; each command's work is in a file of its own, imported when it runs."""
+"""The typer application: signatures and help only; each command's work is in a file that it imports when it runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def report(
     results: RESULTS = DEFAULT_RESULTS,
     tracking_uri: TRACKING = None,
     source: Annotated[str, typer.Option(help="ledger or mlflow; the numbers are the same.")] = "ledger",
-    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: report/ in the study's folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: the study's report/.")] = None,
 ) -> None:
     """Write the tables of a study as Markdown, LaTeX and CSV."""
     from harness.cli.tracked import report_command
@@ -104,7 +104,7 @@ def ui(
 @app.command()
 def show(
     study: STUDY,
-    episode: Annotated[str, typer.Argument(help="task id, or CELL-PREFIX:TASK, or method/actor/environment/seed/task.")],
+    episode: Annotated[str, typer.Argument(help="Task id, CELL:TASK, or method/actor/environment/seed/task.")],
     results: RESULTS = DEFAULT_RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="The record itself.")] = False,
 ) -> None:
