@@ -1,6 +1,6 @@
 """A mock OpenAI-compatible server on plain asyncio: answers by rule after a latency, with faults on demand.
 
-`python -m tests.models.mock_endpoint --latency 0.05 --faults 0.2` serves until its input ends and prints its port first.
+`python -m tests.models.mock_endpoint --latency 0.05 --faults 0.2` serves until its input ends.
 Answers depend on the request alone, so what a client makes of them must not depend on faults.
 """
 

@@ -170,7 +170,7 @@ def test_the_cache_answers_without_the_server(monkeypatch: pytest.MonkeyPatch, t
         assert second.text == first.text
         assert first.usage.saved_prompt == 0
         assert (second.usage.calls, second.usage.saved_prompt) == (0, first.usage.prompt)
-        for other in (dict(seed=2), dict(seed=1, draw=1)):
+        for other in ({"seed": 2}, {"seed": 1, "draw": 1}):
             endpoint.complete(REQUEST, **other)  # type: ignore[arg-type]
         Endpoint(server.url, "m", revision="r2", cache=True).complete(REQUEST, seed=1)
         assert server.counts["calls"] == 4, "seed, draw and revision are in the key"
