@@ -40,9 +40,7 @@ class Completion:
     from_cache: bool = False
 
 
-def parse_completion(
-    answer: Mapping[str, Any], waited_s: float = 0.0, seconds: float = 0.0, cached: bool = False
-) -> Completion:
+def parse_completion(answer: Mapping[str, Any], cached: bool = False) -> Completion:
     """The first choice of an answer.
 
     Raises:
@@ -58,7 +56,7 @@ def parse_completion(
         top = _first_token(choice.get("logprobs"))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise Transient("truncated", f"the answer has no readable choice ({type(error).__name__}: {error})") from error
-    usage = parse_usage(answer.get("usage"), waited_s)
+    usage = parse_usage(answer.get("usage"))
     if cached:
         usage = from_cache(usage)
     return Completion(
@@ -69,7 +67,6 @@ def parse_completion(
         usage=usage,
         top=top,
         model=str(answer.get("model") or ""),
-        seconds=seconds,
         from_cache=cached,
     )
 

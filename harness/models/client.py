@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import tenacity
@@ -81,10 +81,10 @@ class Endpoint:
         held = store.get(key) if store else None
         if held is not None:
             return parse_completion(held, cached=True)
-        answer, waited, seconds = connection(self).call(self, body, deadline)
+        answer, completion = connection(self).call(self, body, deadline)
         if store:
             store.put(key, answer)
-        return parse_completion(answer, waited, seconds)
+        return completion
 
 
 class Connection:
@@ -98,8 +98,8 @@ class Connection:
 
     def call(
         self, endpoint: Endpoint, body: Mapping[str, Any], deadline: float | None
-    ) -> tuple[dict[str, Any], float, float]:
-        """(answer, seconds waited, seconds of the attempt that answered). Raises as `Endpoint.complete`."""
+    ) -> tuple[dict[str, Any], Completion]:
+        """The answer as it came and as it reads. Raises as `Endpoint.complete`."""
         began = time.monotonic()
         until = began + endpoint.patience_s if deadline is None else min(deadline, began + endpoint.patience_s)
         tries = Tries(endpoint, until)
@@ -107,13 +107,14 @@ class Connection:
             retry=tenacity.retry_if_exception_type(Transient), wait=tries.wait, stop=tries.stop, reraise=True
         )
         try:
-            answer, seconds = retrying(self._attempt, endpoint, body, until)
+            answer, completion = retrying(self._attempt, endpoint, body, until)
         except Transient as fault:
             self._give_up(endpoint, tries, fault, deadline, until)
         self.count("answers")
-        return answer, max(0.0, time.monotonic() - began - seconds), seconds
+        waited = max(0.0, time.monotonic() - began - completion.seconds)
+        return answer, replace(completion, usage=replace(completion.usage, waited_s=waited))
 
-    def _attempt(self, endpoint: Endpoint, body: Mapping[str, Any], until: float) -> tuple[dict[str, Any], float]:
+    def _attempt(self, endpoint: Endpoint, body: Mapping[str, Any], until: float) -> tuple[dict[str, Any], Completion]:
         headers = {
             "Content-Type": "application/json",
             "Authorization": f"Bearer {key_for(endpoint.key_env, endpoint.base_url)}",
@@ -126,8 +127,8 @@ class Connection:
         try:
             url = endpoint.base_url.rstrip("/") + "/chat/completions"
             answer = transport.post(self.pool, url, body, headers, min(until, began + endpoint.timeout_s))
-            parse_completion(answer)  # what cannot be read is a fault of this attempt
-            return answer, time.monotonic() - began
+            completion = parse_completion(answer)  # what cannot be read is a fault of this attempt
+            return answer, replace(completion, seconds=time.monotonic() - began)
         except Transient as fault:
             self.count(fault.kind)
             overload, pause = fault.overload, fault.retry_after

@@ -18,7 +18,7 @@ def _first(*counts: int | None) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
-def parse_usage(reported: Any, waited_s: float = 0.0) -> Usage:
+def parse_usage(reported: Any) -> Usage:
     """One call's usage from the `usage` object of an OpenAI-compatible answer.
 
     Cached prompt tokens are `prompt_tokens_details.cached_tokens` (OpenAI, vLLM with `--enable-prompt-tokens-details`)
@@ -36,5 +36,4 @@ def parse_usage(reported: Any, waited_s: float = 0.0) -> Usage:
             _count(reported, "completion_tokens_details", "reasoning_tokens"),
             _count(reported, "reasoning_tokens"),
         ),
-        waited_s=waited_s,
     )

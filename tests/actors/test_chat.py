@@ -62,7 +62,7 @@ def test_faults_in_a_fifth_of_the_calls_change_no_outcome() -> None:
         with MockEndpoint(Behaviour(0.005, faults, stall_s=0.8, retry_after=0.05)) as server:
             who = actor(server, attempts=20)
             with ThreadPoolExecutor(24) as pool:
-                runs.append([outcome(found) for found in pool.map(lambda task: walk(who, task), tasks)])
+                runs.append([outcome(found) for found in pool.map(walk, [who] * len(tasks), tasks)])
             faulty = sum(server.counts.values()) and server.counts["calls"] - server.counts["fine"]
             assert bool(faulty) == bool(faults)
     assert runs[0] == runs[1]

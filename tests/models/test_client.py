@@ -131,22 +131,52 @@ def test_the_limit_follows_what_the_server_can_take() -> None:
         assert server.counts["rate_limit"] < 300, "it keeps hammering"
 
 
-def test_the_limiter_grows_when_it_is_used_and_gives_up_at_the_deadline() -> None:
-    limiter = Limiter(ceiling=6, start=2)
-    for _ in range(10):
-        tickets = [limiter.acquire(time.monotonic() + 1) for _ in range(2)]
-        for ticket in tickets:
-            assert ticket is not None
-            limiter.release(ticket)
+def rounds(limiter: Limiter, number: int, overloads: int = 0, flying: int = 2) -> None:
+    """Rounds of four answers each, some of them overloads."""
+    for _ in range(number):
+        for start in range(0, 4, flying):
+            tickets = [limiter.acquire(time.monotonic() + 1) for _ in range(flying)]
+            for index, ticket in enumerate(tickets, start):
+                assert ticket is not None
+                limiter.release(ticket, overload=index < overloads)
+
+
+def test_the_limit_doubles_then_grows_by_one_and_falls_in_proportion() -> None:
+    limiter = Limiter(ceiling=100, start=2)
+    rounds(limiter, 5)
     assert limiter.limit == 4, "two in flight justify no limit above twice that"
-    held = [limiter.acquire(time.monotonic() + 1) for _ in range(int(limiter.limit))]
-    assert limiter.acquire(time.monotonic() + 0.05) is None
-    assert held[0] is not None
-    limiter.release(held[0], overload=True)
-    assert limiter.limit == pytest.approx(2.8)
-    assert held[1] is not None
-    limiter.release(held[1], overload=True)
-    assert limiter.limit == pytest.approx(2.8), "requests in flight together count once"
+    rounds(limiter, 1, overloads=2)
+    assert limiter.limit == 3
+    rounds(limiter, 1)
+    assert limiter.limit == 4, "after a decrease it grows by one a round"
+    rounds(limiter, 20, overloads=4, flying=1)
+    assert limiter.limit == 1
+
+
+def test_requests_that_flew_during_a_decrease_do_not_count_again() -> None:
+    limiter = Limiter(start=8)
+    tickets = [limiter.acquire(time.monotonic() + 1) for _ in range(8)]
+    held = [ticket for ticket in tickets if ticket is not None]
+    extra = limiter.acquire(time.monotonic() + 0.05)
+    assert (len(held), extra) == (8, None), "the limit holds, and waiting ends at the deadline"
+    for ticket in held[:7]:
+        limiter.release(ticket, overload=True)
+    assert limiter.limit == 8
+    late = limiter.acquire(time.monotonic() + 1)
+    limiter.release(held[7], overload=True)
+    assert (limiter.limit, limiter.decreases) == (4, 1)
+    assert late is not None
+    limiter.release(late, overload=True)
+    assert (limiter.limit, limiter.decreases, limiter.flying) == (4, 1, 0)
+
+
+def test_rare_faults_do_not_choke_an_endpoint() -> None:
+    limiter = Limiter(start=40)
+    for number in range(2_000):
+        ticket = limiter.acquire(time.monotonic() + 1)
+        assert ticket is not None
+        limiter.release(ticket, overload=number % 16 == 0)
+    assert limiter.limit >= 40
 
 
 def test_several_rejections_in_a_row_rest_the_endpoint() -> None:
