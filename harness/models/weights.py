@@ -84,6 +84,7 @@ def _transformers() -> Any:
         import transformers
     except ImportError as error:
         raise UsageError(f"A local model needs transformers and torch ({error}). Install them: {INSTALL}") from error
+    transformers.utils.logging.disable_progress_bar()
     return transformers
 
 
