@@ -20,6 +20,7 @@ from typing import IO, Any
 from harness.errors import UsageError
 
 Record = dict[str, Any]
+HEAD = ("status", "reason", "boundary", "attempt")
 
 
 def _members(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -58,16 +59,21 @@ class RecordFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._offsets: dict[str, int] = {}
+        self._heads: dict[str, Record] = {}
         self._file: IO[bytes] | None = None
         self._end = 0
         if path.exists():
             self._scan()
 
     def _scan(self) -> None:
-        self._offsets, self._end = {}, 0
+        self._offsets, self._heads, self._end = {}, {}, 0
         for offset, end, content in _members(self.path):
-            self._offsets[json.loads(content)["key"]] = offset
+            self._note(json.loads(content), offset)
             self._end = end
+
+    def _note(self, record: Record, offset: int) -> None:
+        self._offsets[record["key"]] = offset
+        self._heads[record["key"]] = {name: record.get(name) for name in HEAD}
 
     def __enter__(self) -> RecordFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,13 +82,16 @@ class RecordFile:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             file.close()
-            raise UsageError(f"Another process is writing {self.path}. Wait for it, or choose another folder.") from error
+            message = f"Another process is writing {self.path}. Wait for it, or choose another folder."
+            raise UsageError(message) from error
         self._scan()
         file.truncate(self._end)
         self._file = file
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -96,7 +105,7 @@ class RecordFile:
         self._file.write(member)
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._offsets[record["key"]] = self._end
+        self._note(record, self._end)
         self._end += len(member)
 
     def __len__(self) -> int:
@@ -108,6 +117,10 @@ class RecordFile:
     def keys(self) -> list[str]:
         """All keys, sorted."""
         return sorted(self._offsets)
+
+    def head(self, key: str) -> Record:
+        """Status, reason, boundary and attempt of the last record of a key, from memory."""
+        return self._heads[key]
 
     def read(self, key: str) -> Record:
         """The last record of a key."""

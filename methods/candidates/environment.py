@@ -16,8 +16,9 @@ class EnvironmentCandidates:
 
     def draw(self, desk: Desk, k: int) -> Drawn:
         """Up to k actions of `desk.pool()`, never the proposal."""
-        pool = list(desk.pool())
-        stream(consumer="candidates/environment", seed=desk.seed).shuffle(pool)
+        pool = {action.canonical: action for action in desk.pool()}
+        order = sorted(pool)  # so that the draw depends on what is executable, not on how it is listed
+        stream(role="environment-candidates", seed=desk.seed).shuffle(order)
         sieve = Sieve(desk, k, "environment")
-        sieve.offer_all(pool)
+        sieve.offer_all(pool[name] for name in order)
         return sieve.drawn()
