@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +26,18 @@ TRACKING = Annotated[
 DEFAULT_RESULTS = Path("results")
 
 
+def add_commands() -> None:
+    """Commands of the other packages, found through entry points as plugins are."""
+    for point in sorted(entry_points(group="cota_bench.commands"), key=lambda point: point.name):
+        try:
+            app.command(name=point.name)(point.load())
+        except Exception as error:  # noqa: BLE001  said at once; the other commands stay usable
+            print(f"warning: the command {point.name!r} ({point.value}) fails to import: {error}", file=sys.stderr)
+
+
 def start() -> None:
     """Run the command line; errors of use become one message and exit status 2."""
+    add_commands()
     try:
         app()
     except UsageError as error:
@@ -64,20 +75,6 @@ def plan(
     from harness.cli.run import plan_command
 
     raise SystemExit(plan_command(study, results, explain))
-
-
-@app.command()
-def report(
-    study: STUDY,
-    results: RESULTS = DEFAULT_RESULTS,
-    tracking_uri: TRACKING = None,
-    source: Annotated[str, typer.Option(help="ledger or mlflow; the numbers are the same.")] = "ledger",
-    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: the study's report/.")] = None,
-) -> None:
-    """Write the tables of a study as Markdown, LaTeX and CSV."""
-    from harness.cli.tracked import report_command
-
-    raise SystemExit(report_command(study, results, tracking_uri, source, out))
 
 
 @app.command()
