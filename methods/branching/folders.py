@@ -105,3 +105,11 @@ def contents(folders: Sequence[Folder]) -> tuple[Content, dict[str, int]]:
             del found[environment, task_id]
             left_out[environment] += 1
     return found, dict(left_out)
+
+
+def group_actions(folder: Path) -> dict[str, list[str]]:
+    """Action texts of each prefix group of a branch folder."""
+    found: dict[str, list[str]] = {}
+    for row in read_rows(folder / "branches.parquet", ("group", "action")):
+        found.setdefault(row["group"], []).append(row["action"])
+    return found
