@@ -50,7 +50,7 @@ class CollectSpec(BaseModel):
     environment: Plug
     actor: Plug
     split: str = "train"
-    evaluation_splits: tuple[str, ...] = ("test",)
+    evaluation_splits: tuple[str, ...] = ("validation", "test")
     tasks: int | None = Field(default=None, ge=1)
     first_task: int = Field(default=0, ge=0)
     trajectories: int = Field(default=1, ge=1)
