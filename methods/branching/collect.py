@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from harness.errors import UsageError
 from harness.loop import Limits
 from harness.protocols import Environment
 from methods.branching.export import export
+from methods.branching.parallel import forget, kept, run_all
 from methods.branching.recordfile import RecordFile
 from methods.branching.spec import CollectSpec, Throughput, differing, identity_hash
 from methods.branching.splits import Panel, refuse_panel_tasks
@@ -27,7 +27,6 @@ from methods.branching.unit import Bench, collect_unit, unit_key
 
 UNITS, IDENTITY = "units.jsonl.gz", "collect.json"
 Progress = Callable[[int, int, dict[str, Any]], None]
-_local = threading.local()
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,10 @@ def collect(
     finally:
         environment.close()
     with RecordFile(out / UNITS) as file:
-        todo = [(*unit, attempt) for unit in units if (attempt := _attempt(file, unit_key(*unit)))]
-        for done, record in enumerate(_run(spec, throughput, todo), start=1):
+        todo = [
+            (spec, throughput, *unit, attempt) for unit in units if (attempt := _attempt(file, unit_key(*unit)))
+        ]
+        for done, record in enumerate(run_all(work, todo, throughput), start=1):
             file.append(record)
             if progress is not None:
                 progress(done, len(todo), record)
@@ -136,32 +137,15 @@ def _attempt(file: RecordFile, key: str) -> int:
     return int(record["attempt"]) + 1 if record["status"] == "failed" else 0
 
 
-def _run(spec: CollectSpec, throughput: Throughput, todo: Sequence[tuple[str, int, int]]) -> Iterator[dict[str, Any]]:
-    if throughput.backend == "sequential" or throughput.workers == 1 or len(todo) < 2:
-        for unit in todo:
-            yield work(spec, throughput, *unit)
-        return
-    from joblib import Parallel, delayed
-
-    pool = Parallel(
-        n_jobs=throughput.workers,
-        backend=throughput.backend,
-        return_as="generator_unordered",
-        pre_dispatch="2*n_jobs",
-        batch_size=1,
-    )
-    yield from pool(delayed(work)(spec, throughput, *unit) for unit in todo)
-
-
 def work(spec: CollectSpec, throughput: Throughput, task_id: str, trajectory: int, attempt: int) -> dict[str, Any]:
     """One unit in this worker; whatever happens, a record."""
     try:
-        bench = _bench(spec, throughput)
+        bench = kept((spec, throughput), lambda: _bench(spec, throughput))
         record = collect_unit(bench, task_id, trajectory, attempt)
         if bench.broken:
-            _local.bench = None
+            forget(close=False)
     except Exception as error:  # noqa: BLE001  becomes the unit's record
-        _local.bench = None
+        forget(close=False)
         record = {
             "key": unit_key(task_id, trajectory),
             "task_id": task_id,
@@ -175,11 +159,6 @@ def work(spec: CollectSpec, throughput: Throughput, task_id: str, trajectory: in
 
 
 def _bench(spec: CollectSpec, throughput: Throughput) -> Bench:
-    """This thread's bench, kept while the spec stays the same: opening an environment can take seconds."""
-    kept = getattr(_local, "bench", None)
-    if kept is not None and kept[0] == (spec, throughput):
-        bench: Bench = kept[1]
-        return bench
     environment = spec.make_environment()
     limits = Limits(
         spec.budget(environment),
@@ -188,9 +167,7 @@ def _bench(spec: CollectSpec, throughput: Throughput) -> Bench:
         step_s=throughput.step_s,
         episode_s=throughput.episode_s,
     )
-    bench = Bench(spec, environment, spec.make_actor(), spec.make_source(), limits)
-    _local.bench = ((spec, throughput), bench)
-    return bench
+    return Bench(spec, environment, spec.make_actor(), spec.make_source(), limits)
 
 
 def _finish(out: Path, file: RecordFile, units: Sequence[tuple[str, int]], about: dict[str, Any]) -> Collected:
