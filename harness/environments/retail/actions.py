@@ -1,7 +1,7 @@
 """The text grammar of an agent action: `name({json object})`, one call and nothing else.
 
-A message to the customer is the call `respond({"content": "..."})`, a tool call is the tool's own name, so both kinds of
-action share one grammar that is lossless in both directions: `parse(make(name, args).text)` gives `name` and `args`
+A message to the customer is the call `respond({"content": "..."})`, a tool call is the tool's own name, so both kinds
+of action share one grammar that is lossless in both directions: `parse(make(name, args).text)` gives `name` and `args`
 back.  The canonical form sorts keys and irons out only what the engine itself does not tell apart: case of e-mails and
 names, white space of free text, order of returned items and of exchanged pairs.  Order numbers keep their case and the
 items of a pending order their order, because the engine does tell those apart.

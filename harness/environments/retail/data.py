@@ -163,7 +163,9 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"Cannot read {path} ({error.strerror}). The retail data needs {', '.join(_FILES)}.") from error
+        raise UsageError(
+            f"Cannot read {path} ({error.strerror}). The retail data needs {', '.join(_FILES)}."
+        ) from error
 
 
 def _json(raw: Mapping[str, bytes], name: str, folder: Path) -> Any:
@@ -220,4 +222,3 @@ def _base(raw: bytes, folder: Path) -> Base:
         raise UsageError(f"{folder / 'db.json'} is no retail database ({str(error)[:200]}).") from error
     tables = {"orders": database.orders, "products": database.products, "users": database.users}
     return Base(tables, hashlib.sha256(raw).hexdigest())
-

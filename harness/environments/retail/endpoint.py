@@ -49,8 +49,10 @@ class Endpoint:
             text = answer.choices[0].message.content if answer.choices else None
         except UsageError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever a client may raise, the episode says who broke
-            raise EpisodeError(role, f"{self.model} at {self.base_url}: {type(error).__name__}: {error}"[:500]) from error
+        except Exception as error:
+            raise EpisodeError(
+                role, f"{self.model} at {self.base_url}: {type(error).__name__}: {error}"[:500]
+            ) from error
         if not text or not text.strip():
             raise EpisodeError(role, f"{self.model} at {self.base_url} answered with nothing")
         return text.strip(), usage_of(answer.usage), time.perf_counter() - start

@@ -297,7 +297,9 @@ class _Parts:
 def _user(user: Any, data: retail_data.RetailData) -> UserSimulator:
     if isinstance(user, str):
         if user != "scripted":
-            raise UsageError(f"retail has no user {user!r}.{nearest(user, ('scripted',))} For an LLM user give a mapping.")
+            raise UsageError(
+                f"retail has no user {user!r}.{nearest(user, ('scripted',))} For an LLM user give a mapping."
+            )
         from harness.environments.retail.scripted import ScriptedUser
 
         return ScriptedUser(data)

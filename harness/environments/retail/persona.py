@@ -17,7 +17,9 @@ from harness.environments.retail.data import RetailData, Task
 _EMAIL = re.compile(r"[\w.]+@[\w.]+\w")
 _ZIP = re.compile(r"\b\d{5}\b")
 _USER = re.compile(r"\b[a-z]+_[a-z]+_\d+\b")
-_FORGOT_ORDER = re.compile(r"(forg|remember|know|sure)[^.]{0,40}order|order[^.]{0,30}(forg|don't (remember|know))", re.I)
+_FORGOT_ORDER = re.compile(
+    r"(forg|remember|know|sure)[^.]{0,40}order|order[^.]{0,30}(forg|don't (remember|know))", re.I
+)
 KINDS = {
     "cancel_pending_order": "cancel",
     "return_delivered_order_items": "return",

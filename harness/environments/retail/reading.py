@@ -27,11 +27,16 @@ _IDENTITY = {
 _VERIFY = re.compile(r"identi(ty|fy)|authenticat|verify (you|who)|user id|locate your account", re.I)
 _ASKS = {
     "reason": re.compile(r"reason|why do you|why are you|no longer need", re.I),
-    "payment": re.compile(r"payment method|how would you like to (pay|be refunded)|refund(ed)? (to|go)|gift card", re.I),
+    "payment": re.compile(
+        r"payment method|how would you like to (pay|be refunded)|refund(ed)? (to|go)|gift card", re.I
+    ),
     "address": re.compile(r"(what|which|new|full|provide)[^.?]*address", re.I),
     "order": re.compile(r"order (number|id)|which order|what order", re.I),
-    "detail": re.compile(r"which (item|one|product|variant|option)|what would you like|more detail|specif|how (can|may) i|"
-                         r"tell me more|which options", re.I),
+    "detail": re.compile(
+        r"which (item|one|product|variant|option)|what would you like|more detail|specif|how (can|may) i|"
+        r"tell me more|which options",
+        re.I,
+    ),
 }
 _MORE = re.compile(r"anything else|something else|further (help|assist)|other (request|question)|else i can", re.I)
 _DONE = re.compile(
@@ -100,7 +105,7 @@ def fits(goal: Goal, message: str) -> bool:
         return False
     named = set(ITEM.findall(message))
     old, new = set(args.get("item_ids", ())), set(args.get("new_item_ids", ()))
-    if named & old and not old <= named or named & new and not new <= named or named - old - new:
+    if (named & old and not old <= named) or (named & new and not new <= named) or named - old - new:
         return False
     methods = set(METHOD.findall(message))
     if methods and "payment_method_id" in args and methods != {args["payment_method_id"]}:
