@@ -26,12 +26,21 @@ class Base:
         self.tables = tables
         self.sha256 = sha256
         self._texts: dict[tuple[str, str], str] = {}
+        self._rows: dict[str, dict[str, str]] = {}
 
     def text(self, table: str, key: str) -> str:
         """JSON text of one entity as the engine hashes it."""
         found = self._texts.get((table, key))
         if found is None:
             found = self._texts[(table, key)] = entity_text(self.tables[table][key])
+        return found
+
+    def rows(self, table: str) -> dict[str, str]:
+        """`"key": {...}` of each entity of a table in the hash's order; the caller must not change it."""
+        found = self._rows.get(table)
+        if found is None:
+            found = {key: f"{json.dumps(key)}: {self.text(table, key)}" for key in sorted(self.tables[table])}
+            self._rows[table] = found
         return found
 
 
@@ -123,11 +132,9 @@ class Database:
         changed = self.changes()
         parts = []
         for name in TABLES:
-            rows = (
-                f"{json.dumps(key)}: {changed.get((name, key)) or self.base.text(name, key)}"
-                for key in sorted(self.base.tables[name])
-            )
-            parts.append(f'"{name}": {{{", ".join(rows)}}}')
+            here = {key: f"{json.dumps(key)}: {text}" for (table, key), text in changed.items() if table == name}
+            rows = {**self.base.rows(name), **here}  # keys that exist keep their place
+            parts.append(f'"{name}": {{{", ".join(rows.values())}}}')
         return hashlib.sha256(f"{{{', '.join(parts)}}}".encode()).hexdigest()
 
     def model_dump(self) -> dict[str, Any]:

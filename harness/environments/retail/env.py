@@ -21,7 +21,7 @@ from harness.environments.retail import data as retail_data
 from harness.environments.retail import scoring
 from harness.environments.retail.actions import FORMAT, RESPOND, Call, make, parse, parse_action
 from harness.environments.retail.database import Database, Frozen
-from harness.environments.retail.user import Reply, UserSimulator, split_ending
+from harness.environments.retail.user import AGENT_STOP, Reply, UserSimulator
 from harness.errors import IllegalAction, UsageError, nearest
 from harness.records import Action, DecisionState, Observation, Outcome, Usage
 from harness.seeds import digest
@@ -180,7 +180,8 @@ class Retail:
 
     def _respond(self, content: str) -> Outcome:
         live = self.live
-        said, stop = split_ending(content)
+        stop = AGENT_STOP in content
+        said = content.replace(AGENT_STOP, "").strip()
         self._live = live = replace(
             live, messages=(*live.messages, ("assistant", said or content)), steps=live.steps + 1
         )

@@ -16,7 +16,7 @@ from harness.environments.retail.persona import Goal, address
 from harness.environments.retail.pool import ASK_EMAIL, ASK_MORE, ASK_NAME, REFUSE
 from harness.environments.retail.scripted import ScriptedUser, State
 from harness.environments.retail.slips import wrong_changes
-from harness.environments.retail.user import TRANSFER_PHRASE, split_ending
+from harness.environments.retail.user import AGENT_STOP, TRANSFER_PHRASE
 from harness.errors import IllegalAction
 from harness.records import Action
 
@@ -98,22 +98,21 @@ class RetailOracle:
         """Golden changes that were made."""
         return [call for call in self.golden.writes if call.action().canonical in self._done]
 
-    def _next(self) -> tuple[int, Goal] | None:
+    def _next(self) -> tuple[int, Goal, Call] | None:
         """The first wish whose change has not been tried (one that failed stays undone)."""
         for index, goal in enumerate(self.user.goals):
             if goal.call is not None and goal.call.action().canonical not in self._tried:
-                return index, goal
+                return index, goal, goal.call
         return None
 
     def _serve(self) -> Action:
         upcoming = self._next()
         if upcoming is None:
             return self._finish()
-        index, goal = upcoming
-        assert goal.call is not None
+        index, goal, call = upcoming
         if index >= self.state.revealed:
             return say(f"{DONE} {ASK_MORE}" if self._written() else ASK_MORE)
-        return goal.call.action() if index in self.state.agreed else say(propose(goal))
+        return call.action() if index in self.state.agreed else say(propose(goal, call))
 
     def _finish(self) -> Action:
         untold = [info for index, info in enumerate(self.task.communicate) if index not in self.state.heard]
@@ -141,14 +140,13 @@ class RetailOracle:
             guess = make("find_user_id_by_email", {"email": f"{who.first}.{who.last}@example.com".lower()})
             return [LIST_PRODUCTS, *([guess] if "name" in self.state.told else []), say(ASK_MORE), HAND_OVER]
         found = [say(TRANSFERRED)] if HAND_OVER.canonical in self._done else []
-        if upcoming is not None and upcoming[1].call is not None:
-            index, goal = upcoming
-            call = upcoming[1].call
+        if upcoming is not None:
+            index, goal, call = upcoming
             wrong = wrong_changes(self.env.parts.data, call, who.user_id)
             if index in self.state.agreed:
                 found += [*wrong, say(f"{DONE} {ASK_MORE}")]
             else:
-                found += [*wrong[:2], call.action(), say(propose(goal, wrong[0]) if wrong else ASK_MORE)]
+                found += [*wrong[:2], call.action(), say(propose(goal, parse(wrong[0].text)) if wrong else ASK_MORE)]
         else:
             found += [say("Thank you for contacting us. Goodbye! ###STOP###")]
         again = next((make("get_order_details", {"order_id": key}) for key in self._other_orders()), None)
@@ -221,7 +219,8 @@ class RetailOracle:
         return USEFUL if action.canonical in {need.canonical for need in self._needed()} else NEEDLESS
 
     def _message(self, content: str) -> float:
-        said, stop = split_ending(content)
+        stop = AGENT_STOP in content
+        said = content.replace(AGENT_STOP, "").strip()
         _, after, ended = self.user.respond(self.state, content)
         if stop or ended:
             return GOOD if self._final(said) else LOST
@@ -266,10 +265,8 @@ def parse_name(canonical: str) -> str:
     return canonical.partition("(")[0]
 
 
-def propose(goal: Goal, instead: Action | None = None) -> str:
-    """The agent's proposal of a goal's change (or of another change, as a mistake), with every detail."""
-    call = parse(instead.text) if instead else goal.call
-    assert call is not None
+def propose(goal: Goal, call: Call) -> str:
+    """The agent's proposal of a goal's change (or of another one, as a mistake), with every detail."""
     args = call.args
     on = f" for order {args['order_id']}" if "order_id" in args else ""
     verb = {

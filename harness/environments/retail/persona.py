@@ -55,6 +55,7 @@ class Goal:
     detail: str = ""
     call: Call | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    things: tuple[str, ...] = ()  # names of the items it is about, in lower case
 
     def fact(self, name: str) -> str:
         """An answer by name ("order", "payment", "address", "reason"), or ""."""
@@ -139,7 +140,9 @@ def _goal(data: RetailData, call: Call) -> Goal:
     if "address1" in args:
         facts["address"] = f"The address is {address(args)}."
     want, detail = _want(data, kind, call, order)
-    return Goal(kind, want, detail, call, tuple(facts.items()))
+    ids = args.get("item_ids", ())
+    things = [item.name.lower() for item in (order.items if order is not None else ()) if item.item_id in ids]
+    return Goal(kind, want, detail, call, tuple(facts.items()), tuple(things))
 
 
 def _want(data: RetailData, kind: str, call: Call, order: Any) -> tuple[str, str]:

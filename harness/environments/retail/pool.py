@@ -6,6 +6,7 @@ said yes, the change that the agent's own proposal names.  The same state gives 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ ASK_PAYMENT = "Which payment method would you like to use?"
 ASK_REASON = "What is the reason: no longer needed, or ordered by mistake?"
 ASK_ADDRESS = "What is the full new address, please?"
 ASK_MORE = "Is there anything else I can help you with?"
+_PAIR = re.compile(r"\b(\d{10}) (?:to|for|with) (\d{10})\b")
 REFUSE = "I am sorry, that is not possible under our policy. Is there anything else I can help you with?"
 
 
@@ -105,7 +107,10 @@ def _agreed(facts: Facts) -> Iterator[Action]:
 
 
 def _items(text: str, order: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """(items of the order, other items) that a text names, in its order; by name when it gives no ids."""
+    """(items, new items) that a text names, in its order: as pairs, by id, or by name when it gives no ids."""
+    pairs = _PAIR.findall(text)
+    if pairs:
+        return [old for old, _ in pairs], [new for _, new in pairs]
     has = {item["item_id"] for item in order["items"]}
     named = list(dict.fromkeys(ITEM.findall(text)))
     old = [key for key in named if key in has]

@@ -95,7 +95,8 @@ def refuses(message: str) -> bool:
 def fits(goal: Goal, message: str) -> bool:
     """Whether a proposal is for this goal and contradicts none of its particulars.
 
-    Verb, order number, item ids, payment method and zip code are compared as far as the message names them.
+    Verb, order number, items, payment method and zip code are compared as far as the message names them; a change of
+    items must name one of them.
     """
     if goal.call is None or not _VERBS[goal.kind].search(message):
         return False
@@ -106,6 +107,8 @@ def fits(goal: Goal, message: str) -> bool:
     named = set(ITEM.findall(message))
     old, new = set(args.get("item_ids", ())), set(args.get("new_item_ids", ()))
     if (named & old and not old <= named) or (named & new and not new <= named) or named - old - new:
+        return False
+    if goal.things and not named and not any(thing in message.lower() for thing in goal.things):
         return False
     methods = set(METHOD.findall(message))
     if methods and "payment_method_id" in args and methods != {args["payment_method_id"]}:

@@ -30,7 +30,7 @@ class Ruling:
     """A judge's answer: one yes/no for each assertion, in order; `usage` None-fields are unknown."""
 
     met: tuple[bool, ...]
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 
@@ -49,7 +49,7 @@ class Score:
 
     reward: float | None
     info: Mapping[str, str | float | bool] = field(default_factory=dict)
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 

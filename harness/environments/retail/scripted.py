@@ -9,7 +9,8 @@ it tells identity in one go, and whether it names all wishes at once or one afte
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 from harness.environments.retail import reading
 from harness.environments.retail.data import RetailData, Task
@@ -39,29 +40,52 @@ class State(NamedTuple):
     ended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Casting:
+    """What stays the same during a conversation: who, what for, and the manners that the seed drew."""
+
+    task: Task
+    seed: int
+    persona: Persona
+    goals: tuple[Goal, ...]
+    one_by_one: bool  # names one wish at a time
+    private: bool  # tells one new identity piece at a time
+    patience: int  # messages without progress that it takes
+
+
 class ScriptedUser:
-    """A customer played by rules; `state` is the whole conversation."""
+    """A customer played by rules; role and state are the whole conversation."""
 
     simulated = "user"
 
     def __init__(self, data: RetailData) -> None:
         self.data = data
         self.state = State()
-        self.persona: Persona
-        self.goals: tuple[Goal, ...] = ()
-        self._task: Task
-        self._seed = 0
-        self._one_by_one = self._private = False
-        self._patience = 6
+        self.role: Casting
+
+    @property
+    def persona(self) -> Persona:
+        """Who the customer is."""
+        return self.role.persona
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """What the customer wants, in order."""
+        return self.role.goals
 
     def opening(self, task: Task, seed: int) -> Reply:
         start = time.perf_counter()
-        self._task, self._seed = task, seed
-        self.persona, self.goals = persona(self.data, task), goals(self.data, task)
         draw = stream(part="scripted user", task=task.id, seed=seed)
-        self._one_by_one, self._private = draw.random() < 0.6, draw.random() < 0.5
-        self._patience = draw.randint(5, 9)
-        named = 1 if self._one_by_one else len(self.goals)
+        self.role = Casting(
+            task,
+            seed,
+            persona(self.data, task),
+            goals(self.data, task),
+            one_by_one=draw.random() < 0.6,
+            private=draw.random() < 0.5,
+            patience=draw.randint(5, 9),
+        )
+        named = 1 if self.role.one_by_one else len(self.goals)
         self.state = State(revealed=named)
         text = self._pick(_HELLO).format(self.goals[0].want)
         for goal in self.goals[1:named]:
@@ -76,12 +100,11 @@ class ScriptedUser:
             return Reply(text, seconds=seconds)
         return Reply(text, "transfer" if TRANSFER_PHRASE in message.upper() else "stop", seconds=seconds)
 
-    def snapshot(self) -> State:
-        return self.state
+    def snapshot(self) -> tuple[Casting, State]:
+        return self.role, self.state
 
     def restore(self, snapshot: object) -> None:
-        assert isinstance(snapshot, State)
-        self.state = snapshot
+        self.role, self.state = cast(tuple[Casting, State], snapshot)
 
     def respond(self, state: State, message: str) -> tuple[str, State, bool]:
         """(text, next state, whether the customer ends): a pure function, which the oracle also asks."""
@@ -91,14 +114,14 @@ class ScriptedUser:
         text, after = self._answer(state, message)
         if text:
             return text, after, False
-        if after.idle > self._patience:
+        if after.idle > self.role.patience:
             return self._pick(_GIVE_UP, after), after._replace(ended=True), True
         if len(after.closed) == len(self.goals):
             return self._pick(_THANKS, after), after._replace(ended=True), True
         return self._restate(after), after, False
 
     def _hear(self, state: State, message: str) -> tuple[int, ...]:
-        fresh = {i for i, info in enumerate(self._task.communicate) if reading.tells(message, info)}
+        fresh = {i for i, info in enumerate(self.role.task.communicate) if reading.tells(message, info)}
         return tuple(sorted(fresh.union(state.heard)))
 
     def _answer(self, state: State, message: str) -> tuple[str, State]:
@@ -124,7 +147,7 @@ class ScriptedUser:
         if fitting:
             return self._pick(_YES, state), state._replace(agreed=tuple(sorted(fitting.union(state.agreed))))
         state = state._replace(idle=state.idle + 1)
-        if state.idle > self._patience:
+        if state.idle > self.role.patience:
             return "", state
         return f"{self._pick(_NO, state)} {self._current(state)}", state
 
@@ -142,12 +165,12 @@ class ScriptedUser:
         again = not told
         if again:
             told = [key for key, text in pieces.items() if text]
-        elif self._private:
+        elif self.role.private:
             told = told[:1]
         parts += [pieces[key] for key in told]
         idle = state.idle + again
         new = tuple(sorted({*state.told, *told, *(["no email"] if pieces.get("email") == "" else [])}))
-        if idle > self._patience:
+        if idle > self.role.patience:
             return "", state._replace(idle=idle)
         return " ".join(parts), state._replace(told=new, idle=idle)
 
@@ -158,7 +181,7 @@ class ScriptedUser:
         while state.revealed < len(self.goals):
             index, goal = state.revealed, self.goals[state.revealed]
             state = state._replace(revealed=index + 1)
-            if goal.kind != "info" or len(state.heard) < len(self._task.communicate):
+            if goal.kind != "info" or len(state.heard) < len(self.role.task.communicate):
                 return self._pick(_ALSO, state).format(goal.want), state
             state = state._replace(closed=(*state.closed, index))
         idle = state.idle if state.closed != before else state.idle + 1
@@ -169,18 +192,18 @@ class ScriptedUser:
         closed = set(state.closed)
         for index, goal in enumerate(self.goals[: state.revealed]):
             over = reading.offers_more(message) or reading.refuses(message)
-            answered = len(state.heard) == len(self._task.communicate)
-            if goal.kind == "info" and (answered or (over and state.idle > self._patience // 2)):
+            answered = len(state.heard) == len(self.role.task.communicate)
+            if goal.kind == "info" and (answered or (over and state.idle > self.role.patience // 2)):
                 closed.add(index)
             if goal.kind == "vague" and over and state.told:
                 closed.add(index)
-            if goal.kind == "transfer" and reading.refuses(message) and state.idle > self._patience // 2:
+            if goal.kind == "transfer" and reading.refuses(message) and state.idle > self.role.patience // 2:
                 closed.add(index)
         return state._replace(closed=tuple(sorted(closed)))
 
     def _facts(self, state: State, asked: tuple[str, ...]) -> str:
         goal = self._goal(state)
-        if goal is None or not asked or state.idle >= self._patience:
+        if goal is None or not asked or state.idle >= self.role.patience:
             return ""
         parts = [goal.fact(key) for key in ("reason", "payment", "address") if key in asked]
         if "order" in asked:
@@ -206,4 +229,4 @@ class ScriptedUser:
 
     def _pick(self, options: tuple[str, ...], state: State | None = None) -> str:
         turn = state.turn if state else 0
-        return options[(self._seed * 7 + turn * 3 + len(options[0])) % len(options)]
+        return options[(self.role.seed * 7 + turn * 5 + len(options[0])) % len(options)]

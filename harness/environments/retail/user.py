@@ -6,7 +6,7 @@ model call: the replies given so far are never asked for again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from harness.environments.retail.data import Task
@@ -14,6 +14,7 @@ from harness.records import Usage
 
 Ending = Literal["", "stop", "transfer", "out_of_scope"]
 TRANSFER_PHRASE = "YOU ARE BEING TRANSFERRED TO A HUMAN AGENT"
+AGENT_STOP = "###STOP###"
 TOKENS: dict[str, Ending] = {
     "###STOP###": "stop",
     "###TRANSFER###": "transfer",
@@ -27,7 +28,7 @@ class Reply:
 
     text: str
     ended: Ending = ""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 
