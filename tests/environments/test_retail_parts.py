@@ -220,6 +220,33 @@ def test_asking_the_oracle_changes_nothing(env: Retail) -> None:
     assert (env.live, env.parts.database.digest(), env.parts.user.snapshot()) == before
 
 
+# -- scripted user ---------------------------------------------------------------------------------------------------
+
+
+def test_the_scripted_user_understands_an_ordinary_agent(env: Retail) -> None:
+    env.reset("42", 2)  # a seed that names all wishes at once and tells identity piece by piece
+    talk = (
+        ("Hello! Could you give me your name and zip code please?", "Mei Patel"),
+        ("Thank you! What is your zip code?", "76165"),
+        ("What is the new address?", "445 Maple Drive"),
+        ("Shall I cancel order #W4082615?", "No"),
+        ("I will change the address of order #W9583042 to 12 Main St, Austin, TX 78701. Do you confirm?", "No"),
+        (
+            "I will update orders #W9583042 and #W4082615 and your default address to 445 Maple Drive, Suite 394, "
+            "Fort Worth, TX 76165, USA. Do you confirm?",
+            "Yes",
+        ),
+        ("All addresses have been updated. Which item would you like to change, and to which options?", "Jigsaw"),
+        ("I can change the jigsaw puzzle in #W4082615 to item 9237024510, paid with PayPal. Shall I go ahead?", "No"),
+        ("I can change the jigsaw puzzle in #W4082615 to item 1096508426, paid with PayPal. Shall I go ahead?", "Yes"),
+    )
+    for said, expected in talk:
+        assert expected in env.step(call("respond", content=said)).observation.text, said
+    last = env.step(call("respond", content="The puzzle has been changed as well. Anything else?"))
+    assert last.done
+    assert last.reward == 0.0  # it was told so, but nothing had been changed
+
+
 # -- LLM user and judge ----------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ METHOD = re.compile(r"\b(?:credit_card|gift_card|paypal)_\d+\b")
 _ZIP = re.compile(r"\b\d{5}\b")
 
 _PROPOSE = re.compile(
-    r"yes/no|\(yes|\bconfirm|shall i|should i|would you like me to|do you want me to|go ahead|\bproceed|"
+    r"yes/no|\(yes|\bconfirm|shall i|should i|(?<!what )(would you like|do you want) me to|go ahead|\bproceed|"
     r"is (that|this) (right|correct|ok)|do you agree|may i (now )?(cancel|return|exchange|change|modify|update)",
     re.I,
 )
@@ -102,7 +102,7 @@ def fits(goal: Goal, message: str) -> bool:
         return False
     args = goal.call.args
     orders = {found.lstrip("#") for found in ORDER.findall(message)}
-    if orders and str(args.get("order_id", "")).lstrip("#") not in orders:
+    if orders and "order_id" in args and args["order_id"].lstrip("#") not in orders:
         return False
     named = set(ITEM.findall(message))
     old, new = set(args.get("item_ids", ())), set(args.get("new_item_ids", ()))
@@ -115,7 +115,8 @@ def fits(goal: Goal, message: str) -> bool:
         return False
     if "address1" not in args:
         return True
-    if (goal.kind == "profile") != bool(not orders and _PROFILE.search(message)):
+    profile = bool(_PROFILE.search(message))
+    if (goal.kind == "profile" and not profile) or (goal.kind == "address" and profile and not orders):
         return False
     zips = set(_ZIP.findall(message))
     line = message.lower()
