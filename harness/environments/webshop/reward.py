@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from harness.environments.webshop.catalogue import Product
 from harness.environments.webshop.goals import Goal
+from harness.errors import UsageError
 
 # The colours are data of the reward's definition (princeton-nlp/WebShop, MIT), in its order: the first hit counts.
 COLOURS = (
@@ -44,9 +45,19 @@ class Score:
 @lru_cache(maxsize=200_000)
 def alike(one: str, two: str) -> bool:
     """Whether two texts have a token set ratio above 85."""
-    from thefuzz import fuzz
+    return _ratio()(one, two) > ALIKE
 
-    return int(fuzz.token_set_ratio(one, two)) > ALIKE
+
+@cache
+def _ratio() -> Callable[[str, str], int]:
+    try:
+        from thefuzz import fuzz
+    except ImportError as error:
+        raise UsageError(
+            f"WebShop's reward needs thefuzz ({error}). Install it with: pip install 'cota-bench[webshop]'"
+        ) from error
+    ratio: Callable[[str, str], int] = fuzz.token_set_ratio
+    return ratio
 
 
 @lru_cache(maxsize=50_000)
