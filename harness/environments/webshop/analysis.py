@@ -12,10 +12,11 @@ import unicodedata
 
 from harness.environments.webshop.porter import stem
 
-STOPWORDS = frozenset(
+_STOP = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with".split()
+    "to was will with"
 )
+STOPWORDS = frozenset(_STOP.split())
 MAX_TOKEN = 255
 
 _MID_LETTER = frozenset(":·\u0387\u05f4\u2027\ufe13\ufe55\uff1a")

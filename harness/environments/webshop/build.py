@@ -14,6 +14,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ def _write(folder: Path, source: Source) -> None:
     base = sqlite3.connect(folder / "products.sqlite")
     base.executescript(
         "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
-        "CREATE TABLE products(number INTEGER PRIMARY KEY, asin TEXT NOT NULL UNIQUE, data TEXT NOT NULL);"
+        "CREATE TABLE products(number INTEGER PRIMARY KEY, asin TEXT NOT NULL UNIQUE, data BLOB NOT NULL);"
         "CREATE TEMP TABLE facts(asin TEXT PRIMARY KEY, data TEXT) WITHOUT ROWID;"
     )
     writer, seal = IndexWriter(folder), hashlib.sha256()
@@ -128,7 +129,7 @@ def _write(folder: Path, source: Source) -> None:
     for number, product in enumerate(_products(base, source)):
         text = catalogue.to_json(product)
         seal.update(text.encode("utf-8", "surrogatepass") + b"\n")
-        base.execute("INSERT INTO products VALUES (?, ?, ?)", (number, product.asin, text))
+        base.execute("INSERT INTO products VALUES (?, ?, ?)", (number, product.asin, pack(text)))
         writer.add(product.document())
         for which in range(goals.combinations(product)):
             made.extend((number, which))
@@ -189,4 +190,14 @@ def read_products(base: sqlite3.Connection, numbers: Iterable[int]) -> dict[int,
     wanted = list(numbers)
     marks = ",".join("?" * len(wanted))
     rows = base.execute(f"SELECT number, data FROM products WHERE number IN ({marks})", wanted)  # noqa: S608
-    return {number: catalogue.from_json(data) for number, data in rows}
+    return {number: unpack(data) for number, data in rows}
+
+
+def pack(text: str) -> bytes:
+    """One line of JSON as it is stored."""
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), 3)
+
+
+def unpack(data: bytes) -> catalogue.Product:
+    """The product stored by `pack`."""
+    return catalogue.from_json(zlib.decompress(data).decode("utf-8", "surrogatepass"))

@@ -16,7 +16,7 @@ import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from harness.environments.webshop import queries
 from harness.errors import IllegalAction, UsageError, nearest
@@ -47,16 +47,16 @@ Each turn, write exactly one action:
   search[keywords]  look for products (from the search page)
   click[name]       click a button, a product id or an option value that the page shows, written as it is shown
 
-Choose an option by clicking its value, one value for each option that the request names; clicking another value of the
-same option replaces it. Leaving a product page forgets the options. `click[buy now]` buys the product with the options
-chosen so far and ends the task at once. The score is the share of wanted properties, options and price that the purchase
-meets, and less when the product is of another kind. Without a purchase it is zero."""
+Choose an option by clicking its value, one value for each option that the request names; clicking another value of
+the same option replaces it. Leaving a product page forgets the options. `click[buy now]` buys the product with the
+options chosen so far and ends the task at once. The score is the share of wanted properties, options and price that the
+purchase meets, and less when the product is of another kind. Without a purchase it is zero."""
 
 
 class _Snapshot(NamedTuple):
     """All there is: the task and an immutable page."""
 
-    index: int
+    goal: int
     seed: int
     page: Page
 
@@ -221,7 +221,7 @@ class WebShop:
         from harness.environments.webshop.engine import parse
 
         engine, page = self._running()
-        found = {}
+        found: dict[str, str] = {}
         for name in engine.clickables(page):
             if name != "search" and (name.isalnum() or parse(f"click[{name}]") == ("click", name)):
                 found.setdefault(" ".join(name.split()), name)
@@ -238,7 +238,8 @@ class WebShop:
                 info["ignored"] = True
             if move.exploit:
                 info["exploit"] = move.exploit
-                _log.warning("search beginning with %s in %s", move.exploit, engine.goal.index)
+                answer = "answered" if move.taken else "refused"
+                _log.warning("webshop-%d: search beginning with %s %s", engine.goal.index, move.exploit, answer)
         done = self._running()[1]
         if done.score is not None and done.kind == "done":
             score = done.score
@@ -262,8 +263,8 @@ class WebShop:
 
     def restore(self, snapshot: _Snapshot) -> None:
         """Back to a snapshot, of another task too."""
-        if self._engine is None or self._engine.goal.index != snapshot.index or self._seed != snapshot.seed:
-            self._begin(snapshot.index, snapshot.seed)
+        if self._engine is None or self._engine.goal.index != snapshot.goal or self._seed != snapshot.seed:
+            self._begin(snapshot.goal, snapshot.seed)
         self._page = snapshot.page
 
     def canonical(self, text: str) -> Action:
@@ -278,7 +279,8 @@ class WebShop:
         argument = " ".join(found[2].split()).lower() if found else ""
         if not found or not argument or len(argument) > LONGEST:
             raise IllegalAction(
-                f"{text[:60]!r} is no action of the shop; write search[keywords] or click[name] with a name the page shows."
+                f"{text[:60]!r} is no action of the shop; write search[keywords], or click[name] with "
+                "a name that the page shows."
             )
         plain = f"{found[1].lower()}[{argument}]"
         return Action(plain, canonical(plain))

@@ -52,7 +52,7 @@ class ShopOracle:
         return _action("click[next >]" if turns > 0 else "click[< prev]")
 
     def mistakes(self) -> Sequence[Action]:
-        """Errors that shoppers make here, most typical first."""
+        """Errors that shoppers make here, most typical first; what turns out as good as the best is left out."""
         page = self._page
         drafts: list[str] = []
         if page.kind == "index":
@@ -67,9 +67,11 @@ class ShopOracle:
             drafts += ["click[< prev]", "click[back to search]"]
         elif page.kind == "sub":
             drafts = ["click[back to search]"]
-        expert = self.expert().canonical
+        expert = self.expert()
         actions = [_action(draft) for draft in dict.fromkeys(drafts)]
-        return [action for action in actions if action.canonical != expert]
+        actions = [action for action in actions if action.canonical != expert.canonical]
+        worth = self.value(expert)
+        return [action for action in actions if self.value(action) < worth] or actions
 
     def _rivals(self) -> list[str]:
         shown = [number for number in self._engine.shown(self._page) if not self._plan.buys(number)]
@@ -107,10 +109,10 @@ class ShopOracle:
         if page.kind == "index":
             return plan.reward
         if page.kind == "results":
-            shown = self._engine.shown(page)
-            if plan.target in shown:
+            if plan.target in page.hits:
                 return plan.reward
-            return max((plan.best(number).reward for number in shown[:_LOOKED_AT]), default=0.0)
+            shown = self._engine.shown(page)[:_LOOKED_AT]
+            return max((plan.best(number).reward for number in shown), default=0.0)
         chosen = {**dict(plan.best(page.product).choices), **dict(page.options)}
         return self._engine.score(page.product, tuple(chosen.values())).total
 

@@ -91,8 +91,8 @@ def _receipt(engine: Engine, page: Page) -> list[Node]:
     options = json.dumps(dict(page.options), sort_keys=True)
     for char in "<>&'":
         options = options.replace(char, f"\\u{ord(char):04x}")
-    texts = ["Thank you for shopping with us!", "Your code: ", "None", " (Paste it in your MTurk interface.)", "Purchased"]
-    texts += ["asin", engine.product(page).asin, "options", options]
+    texts = ["Thank you for shopping with us!", "Your code: ", "None", " (Paste it in your MTurk interface.)"]
+    texts += ["Purchased", "asin", engine.product(page).asin, "options", options]
     for name in ("attrs", "category", "query", "product category"):
         texts += [name, "None"]
     texts += ["Target", "asin", "options", "attrs", "price upper", "instuction text", "category", "product category"]

@@ -1,4 +1,4 @@
-"""What is best for one goal: which product, which option values, which search brings it up, and how many steps are left.
+"""What is best for one goal: the product, its option values, the search that brings it up, the steps still needed.
 
 This is latent knowledge.  It serves the oracle of simulated actors and the report of reward ceilings, nothing else.
 """

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness.cache import cache_dir
-from harness.environments.webshop import build, catalogue, goals
+from harness.environments.webshop import build, goals
 from harness.environments.webshop.catalogue import Product
 from harness.environments.webshop.index import Index
 from harness.environments.webshop.nouns import Nouns
@@ -60,7 +60,7 @@ class Store:
 
     def _iterate(self) -> Iterator[Product]:
         for (data,) in self._base().execute("SELECT data FROM products ORDER BY number"):
-            yield catalogue.from_json(data)
+            yield build.unpack(data)
 
     def _fetch(self, number: int) -> Product:
         return build.read_products(self._base(), [number])[number]

@@ -88,7 +88,7 @@ def _record(draw: random.Random, asin: str, kind: _Kind) -> tuple[Mapping[str, A
 
 
 def _brand(draw: random.Random) -> str:
-    return "".join(draw.sample(words.SYLLABLES, draw.choice((2, 2, 3)))).capitalize()
+    return "".join(draw.sample(_split(words.SYLLABLES), draw.choice((2, 2, 3)))).capitalize()
 
 
 def _title(draw: random.Random, kind: _Kind, attributes: list[str]) -> str:

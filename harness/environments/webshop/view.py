@@ -1,4 +1,4 @@
-"""The advisor's view of an episode: what was done, in one line a step, then the page as it is now, then what can be done.
+"""The advisor's view of an episode: what was done, one line a step; the page as it is now; what can be done.
 
 Only the decision state is read, so it can be made at any prefix.  History comes first and only grows; what changes with
 every step comes last.  Every part is cut to a fixed size.
@@ -37,6 +37,11 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def plain(text: str) -> str:
+    """Lower case with single blanks, as action arguments are compared."""
+    return " ".join(text.lower().split())
+
+
 def names(observation: Observation) -> list[str]:
     """Arguments of the click actions."""
     return [text[6:-1] for text in observation.actions]
@@ -56,7 +61,7 @@ def read(observation: Observation) -> Seen:
         return Seen("results", body, found[1] if found else "", found[2] if found else "")
     if "buy now" not in clicks:
         return Seen("details", [line for line in body if line.lower() not in _FIXED])
-    return _item(body, {" ".join(name.split()) for name in clicks})
+    return _item(body, {plain(name) for name in clicks})
 
 
 def _item(body: list[str], clicks: set[str]) -> Seen:
@@ -66,7 +71,7 @@ def _item(body: list[str], clicks: set[str]) -> Seen:
     for line in body[: max(at - 1, 0)]:
         if line.lower() in ("back to search", "< prev"):
             continue
-        if group and " ".join(line.lower().split()) in clicks:
+        if group and plain(line) in clicks:
             seen.groups[group].append(line)
         else:
             group = line
@@ -80,8 +85,8 @@ def chosen(state: DecisionState) -> dict[str, str]:
     before = read(state.opening)
     for turn in state.turns:
         after = read(turn.observation)
-        value = turn.action.text[6:-1].lower()
-        group = next((g for g, values in before.groups.items() if value in map(str.lower, values)), None)
+        value = plain(turn.action.text[6:-1])
+        group = next((g for g, values in before.groups.items() if value in map(plain, values)), None)
         if before.kind == "product" and after.kind == "product" and group is not None:
             options[group] = value
         elif after.kind not in ("product", "details") or before.kind not in ("product", "details"):
@@ -136,8 +141,8 @@ def render(state: DecisionState) -> str:
     seen = read(state.observation)
     done = history(state)
     clicks = names(state.observation)
-    values = {" ".join(v.lower().split()) for group in seen.groups.values() for v in group}
-    listed = [f"click[{name}]" for name in clicks if " ".join(name.split()) not in values]
+    values = {plain(value) for group in seen.groups.values() for value in group}
+    listed = [f"click[{name}]" for name in clicks if plain(name) not in values]
     if values:
         listed.append("click[<an option value above>]")
     lines = [f"Request: {state.task}", "Steps so far:", *(done or ["none"]), *_now(seen, chosen(state))]

@@ -32,7 +32,7 @@ girls' school bags | Luggage › Backpacks › Kids' Backpacks | School Backpack
 console tables | Furniture › Living Room Furniture › Console Tables | Entry Table; Sofa Table | tone inches | wood
 decorative pillows | Bedding › Decorative Pillows | Pillow Cover; Throw Pillow | print inches | linen
 area rugs | Home Décor Products › Area Rugs | Area Rug; Runner Rug; Shag Carpet | print rug | linen
-curtain panels | Home Décor Products › Window Treatments › Curtains | Blackout Curtains; Sheer Panel | print drop | linen
+curtain panels | Home Décor Products › Window Treatments › Curtains | Blackout Drapes; Sheer Panel | print drop | linen
 bed sheets | Bedding › Sheets & Pillowcases | Sheet Set; Fitted Sheet | tone bed | linen
 ottomans | Furniture › Living Room Furniture › Ottomans | Storage Ottoman; Foot Stool | tone | seat
 dining chairs | Furniture › Kitchen & Dining Room Furniture › Chairs | Side Chairs; Arm Chair | tone set | seat
@@ -112,7 +112,7 @@ OPTIONS = {
     "scent": "scent = unscented; lavender; citrus; rosemary mint; vanilla; coconut; sea salt",
     "ounce": "size = 2 ounce; 4 ounce (pack of 1); 8 ounce (pack of 1); 8 ounce (pack of 2); 16 ounce (pack of 1)",
     "inch": "size = 14 inch; 16 inch; 18 inch; 20 inch; 24 inch",
-    "flavor": "flavor name = original; sea salt; spicy garlic; honey; smoked; lemon; variety pack; dark chocolate; vanilla",
+    "flavor": "flavor name = original; sea salt; spicy garlic; honey; smoked; lemon; variety pack; dark chocolate",
     "roast": "flavor name = light roast; medium roast; dark roast; decaf; hazelnut",
     "fruit": "flavor name = mango; apple; pineapple; banana; strawberry; peach",
     "occasion": "style = birthday; get well; thank you; holiday; sympathy",
@@ -160,15 +160,17 @@ ATTRIBUTES = {
     "individually wrapped; artificial colors free; soy free",
     "drink": "caffeine free; sugar free; non dairy; gluten free; usda organic; keto friendly; low carb; fair trade; "
     "rich flavor; high protein",
-    "pantry": "certified organic; non gmo; gluten free; low sodium; no artificial flavors; ready use; kosher certified; "
-    "dairy free; fat free",
+    "pantry": "certified organic; non gmo; gluten free; low sodium; no artificial flavors; ready use; "
+    "kosher certified; dairy free; fat free",
     "sweet": "hand crafted; perfect gift; gluten free; individually wrapped; natural ingredients; valentine day; "
     "birthday party; great gift; kosher certified",
 }
 
 PLACES = "living room; dining room; gym workout; daily wear; everyday use; outdoor travel; home office; gift giving"
 STYLES = "Classic; Modern; Lightweight; Premium; Vintage; Compact; Cozy; Elegant; Everyday; Deluxe; Casual; Natural"
-SYLLABLES = "nor va le bri ton mi ra ko sel fin ar du lo wen ta gri osh pel ya cor bex hal ine zu mar eth qua lin".split()
+SYLLABLES = (
+    "nor; va; le; bri; ton; mi; ra; ko; sel; fin; ar; du; lo; wen; ta; gri; osh; pel; ya; cor; bex; hal; ine; mar"
+)
 FILLERS = (
     "Our small team checks every piece before it leaves the warehouse.",
     "A thoughtful present for family and friends on any occasion.",
