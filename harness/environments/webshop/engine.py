@@ -17,6 +17,7 @@ from harness.environments.webshop.catalogue import Product
 from harness.environments.webshop.goals import Draws, Goal
 from harness.environments.webshop.index import TOP
 from harness.environments.webshop.store import Store
+from harness.records import Action
 from harness.seeds import stream
 
 WINDOW = 10  # products on a results page
@@ -82,6 +83,7 @@ class Engine:
     allow_exploits: bool = False
     seed: int = 0
     _known: dict[Page, dict[str, Target]] = field(default_factory=dict, compare=False, repr=False)
+    _names: dict[Page, dict[str, str]] = field(default_factory=dict, compare=False, repr=False)
 
     def product(self, page: Page) -> Product:
         """The product that a page is about."""
@@ -121,6 +123,25 @@ class Engine:
             for name, values in self.product(page).options:
                 found |= dict.fromkeys(values, Target("option", name=name))
         return found
+
+    def clicks(self, page: Page) -> dict[str, str]:
+        """Clickables that an action can name, by their form with single blanks."""
+        found = self._names.get(page)
+        if found is None:
+            if len(self._names) >= 64:
+                self._names.clear()
+            found = self._names[page] = {}
+            for name in self.clickables(page):
+                if name != "search" and (name.isalnum() or parse(f"click[{name}]") == ("click", name)):
+                    found.setdefault(" ".join(name.split()), name)
+        return found
+
+    def executable(self, page: Page, action: Action) -> str:
+        """The text to act on: a click in the exact form that the page shows, whatever its white space."""
+        if action.canonical.startswith("click["):
+            name = self.clicks(page).get(action.canonical[6:-1])
+            return f"click[{name}]" if name is not None else action.text
+        return action.text
 
     def act(self, page: Page, text: str) -> Move:
         """Answer one action text."""

@@ -212,27 +212,16 @@ class WebShop:
             product = engine.product(page)
             options = "; ".join(f"{name}: {value}" for name, value in page.options) or "none"
             return Observation(f"You bought {product.asin}: {product.title} (options: {options}). The task is over.")
-        clicks = tuple(f"click[{name}]" for name in self._clicks().values())
+        clicks = tuple(f"click[{name}]" for name in engine.clicks(page).values())
         text = pages.observe(engine, page, self.mode)
         return Observation(text, clicks, (SEARCH,) if page.kind == "index" else ())
-
-    def _clicks(self) -> dict[str, str]:
-        """Canonical argument -> clickable, for what an action can name."""
-        from harness.environments.webshop.engine import parse
-
-        engine, page = self._running()
-        found: dict[str, str] = {}
-        for name in engine.clickables(page):
-            if name != "search" and (name.isalnum() or parse(f"click[{name}]") == ("click", name)):
-                found.setdefault(" ".join(name.split()), name)
-        return found
 
     def step(self, action: Action) -> Outcome:
         """Execute; what the shop does not take leaves the page as it is. After a purchase nothing changes any more."""
         engine, page = self._running()
         info: dict[str, str | float | bool] = {}
         if page.kind != "done":
-            move = engine.act(page, self._executable(action))
+            move = engine.act(page, engine.executable(page, action))
             self._page = move.page
             if not move.taken:
                 info["ignored"] = True
@@ -248,13 +237,6 @@ class WebShop:
             info |= {"price": score.price}
             return Outcome(self._observe(), score.total, True, info)
         return Outcome(self._observe(), 0.0, False, info)
-
-    def _executable(self, action: Action) -> str:
-        """The text for the engine: a click in the exact form that the page shows, whatever its white space."""
-        if action.canonical.startswith("click["):
-            name = self._clicks().get(action.canonical[6:-1])
-            return f"click[{name}]" if name is not None else action.text
-        return action.text
 
     def snapshot(self) -> _Snapshot:
         """The present state in O(1): a page is immutable."""
@@ -289,12 +271,12 @@ class WebShop:
         """Whether the shop takes the action on this page (it takes a search on every page, as the original does)."""
         from harness.environments.webshop.engine import exploit
 
-        page = self._running()[1]
+        engine, page = self._running()
         if page.kind == "done":
             return False
         if action.canonical.startswith("search[") and action.text.startswith("search["):
             return bool(action.canonical[7:-1]) and (self.allow_exploits or not exploit(action.text[7:-1]))
-        return action.canonical.startswith("click[") and action.canonical[6:-1] in self._clicks()
+        return action.canonical.startswith("click[") and action.canonical[6:-1] in engine.clicks(page)
 
     def pool(self, state: DecisionState) -> Sequence[Action]:
         """The page's clicks and, where the page has a search bar, searches worded from the instruction alone."""
@@ -315,10 +297,10 @@ class WebShop:
         from harness.environments.webshop.oracle import ShopOracle
         from harness.environments.webshop.plan import Plan
 
-        engine, page = self._running()
+        engine, _ = self._running()
         if self._plan is None:
             self._plan = Plan(engine)
-        return ShopOracle(self._plan, page)
+        return ShopOracle(self._plan, lambda: self._running()[1])
 
     def close(self) -> None:
         """Forget the episode; the catalogue stays with the process."""

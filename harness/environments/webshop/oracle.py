@@ -9,7 +9,7 @@ A purchase is worth exactly what it earns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from harness.environments.webshop import queries
@@ -23,12 +23,16 @@ _LOOKED_AT = 5  # products of a results page that a shopper without the target w
 
 
 class ShopOracle:
-    """Latent knowledge of one running episode at one page."""
+    """Latent knowledge of one running episode; `where` tells the page it is on now."""
 
-    def __init__(self, plan: Plan, page: Page) -> None:
+    def __init__(self, plan: Plan, where: Callable[[], Page]) -> None:
         self._plan = plan
-        self._page = page
+        self._where = where
         self._engine = plan.engine
+
+    @property
+    def _page(self) -> Page:
+        return self._where()
 
     def expert(self) -> Action:
         """The next action on a shortest way to the best purchase."""
@@ -92,7 +96,7 @@ class ShopOracle:
     def value(self, action: Action) -> float:
         """Worth of taking `action` now and going on well, in [0, 1]."""
         page, plan = self._page, self._plan
-        after = self._engine.act(page, action.text).page
+        after = self._engine.act(page, self._engine.executable(page, action)).page
         if page.kind != "done" and after.kind == "done":
             return after.score.total if after.score else 0.0
         wasted = 1 + plan.steps(after) - plan.steps(page)
