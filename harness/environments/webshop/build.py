@@ -7,7 +7,6 @@ doing the same work.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ import numpy as np
 
 from harness.environments.webshop import catalogue, goals, reader, synthetic
 from harness.environments.webshop.index import IndexWriter
+from harness.environments.webshop.locking import locked
 from harness.errors import UsageError
 from harness.seeds import digest
 
@@ -89,7 +89,7 @@ def ensure(root: Path, source: Source) -> Path:
     folder = root / source.key()
     if (folder / "meta.json").is_file():
         return folder
-    with _lock(root / f"{source.key()}.lock"):
+    with locked(root / f"{source.key()}.lock"):
         if (folder / "meta.json").is_file():
             return folder
         scratch = Path(tempfile.mkdtemp(dir=root, prefix="making-"))
@@ -105,18 +105,6 @@ def ensure(root: Path, source: Source) -> Path:
     return folder
 
 
-@contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system: at worst the work is done twice
-        yield
-        return
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _write(folder: Path, source: Source) -> None:
     base = sqlite3.connect(folder / "products.sqlite")
     base.executescript(
@@ -125,7 +113,7 @@ def _write(folder: Path, source: Source) -> None:
         "CREATE TEMP TABLE facts(asin TEXT PRIMARY KEY, data TEXT) WITHOUT ROWID;"
     )
     writer, seal = IndexWriter(folder), hashlib.sha256()
-    made, asked = array("q"), array("q")  # (product, which) pairs of synthetic and human goals
+    made, asked = array("i"), array("i")  # (product, which) pairs of synthetic and human goals
     for number, product in enumerate(_products(base, source)):
         text = catalogue.to_json(product)
         seal.update(text.encode("utf-8", "surrogatepass") + b"\n")
@@ -141,8 +129,8 @@ def _write(folder: Path, source: Source) -> None:
     size = base.execute("SELECT count(*) FROM products").fetchone()[0]
     base.close()
     for name, pairs in (("synthetic", made), ("human", asked)):
-        rows = np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2) if pairs else np.empty((0, 2), dtype=np.int64)
-        np.save(folder / f"goals_{name}.npy", rows[goals.shuffled(len(rows))].astype(np.int32), allow_pickle=False)
+        rows = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        np.save(folder / f"goals_{name}.npy", rows[goals.shuffled(len(rows))], allow_pickle=False)
     meta = {"size": size, "digest": seal.hexdigest(), "human": source.requests is not None}
     (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
 
@@ -181,7 +169,7 @@ def _read(
         facts = json.loads(found[0]) if found else None
         return catalogue.product(record, facts, people.get(record["asin"], ()))
     except ValueError as error:
-        name = f" ({raw.get('asin')})" if isinstance(raw, dict) else ""
+        name = f" ({raw['asin']})" if isinstance(raw, dict) and raw.get("asin") else ""
         raise UsageError(f"{path}: record {number}{name} is broken: {error}. Repair or remove that record.") from error
 
 

@@ -14,6 +14,7 @@ import gzip
 import json
 import math
 import random
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,9 +92,9 @@ def combinations(product: Product) -> int:
     return math.prod(len(values) for _, values in product.options)
 
 
-def shuffled(count: int) -> list[int]:
+def shuffled(count: int) -> array[int]:
     """The official order of `count` goals: position -> number in catalogue order."""
-    order = list(range(count))
+    order = array("i", range(count))
     random.Random(ORDER_SEED).shuffle(order)
     return order
 

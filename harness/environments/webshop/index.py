@@ -10,6 +10,7 @@ found by bisection, so that a catalogue of a million products is searched withou
 from __future__ import annotations
 
 import math
+import mmap
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -67,6 +68,16 @@ class _Terms(Sequence[bytes]):
         key = term.encode()
         i = bisect_left(self, key)
         return i if i < len(self) and self[i] == key else -1
+
+
+def _let_go(*arrays: NDArray[Any]) -> None:
+    """Write mapped arrays out and free their pages, so that memory does not grow with what was written."""
+    for array in arrays:
+        pages = getattr(array, "_mmap", None)
+        if pages is not None:
+            pages.flush()
+            if hasattr(mmap, "MADV_DONTNEED"):
+                pages.madvise(mmap.MADV_DONTNEED)
 
 
 class Index:
@@ -169,6 +180,7 @@ class IndexWriter:
     def finish(self, ids: Iterable[str]) -> None:
         """Write the arrays; `ids` are the product ids in document order (they break ties)."""
         self._flush()
+        self._tokens.clear()
         ordered = sorted(self._numbers, key=str.encode)
         place = np.empty(len(ordered), dtype=np.int64)
         place[[self._numbers[term] for term in ordered]] = np.arange(len(ordered))
@@ -213,9 +225,7 @@ class IndexWriter:
             documents[at] = rows[:, 1]
             counts[at] = np.minimum(rows[:, 2], 65_535)
             following[numbers[starts]] += sizes
-        for array in (documents, counts):
-            if isinstance(array, np.memmap):
-                array.flush()
+            _let_go(documents, counts)
 
     def _open(self, name: str, kind: Any, size: int) -> NDArray[Any]:
         path = self.folder / f"{name}.npy"

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from harness.environments.webshop.locking import locked
 from harness.errors import UsageError
 
 MODEL = "en_core_web_sm 3.8.0"
@@ -80,16 +81,23 @@ class Nouns:
         return base
 
     def _load(self, texts: list[str]) -> dict[str, tuple[str, ...]]:
+        known = self._stored()
+        if all(text in known for text in texts):
+            return known
+        with locked(self._path.with_suffix(".lock")):  # one process tags, the others read what it found
+            known = self._stored()
+            missing = [text for text in dict.fromkeys(texts) if text not in known]
+            if missing:
+                found = dict(zip(missing, tag(missing), strict=True))
+                self._save(found)
+                known |= found
+        return known
+
+    def _stored(self) -> dict[str, tuple[str, ...]]:
         with self._connect() as base:
             rows = base.execute("SELECT text, nouns FROM nouns WHERE model = ?", (MODEL,)).fetchall()
         base.close()
-        known = {text: tuple(json.loads(nouns)) for text, nouns in rows}
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
-        if missing:
-            found = dict(zip(missing, tag(missing), strict=True))
-            self._save(found)
-            known |= found
-        return known
+        return {text: tuple(json.loads(nouns)) for text, nouns in rows}
 
     def _look_up(self, text: str) -> tuple[str, ...]:
         with self._connect() as base:

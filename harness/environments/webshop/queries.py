@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 _PRICE = re.compile(r",?\s*(?:and\s+)?(?:with a\s+)?price (?:lower|less|cheaper)?\s*than\s.*$", re.IGNORECASE)
-_OPTIONS = re.compile(r" with (?=[^:,]{1,40}: )")
+_OPTIONS = re.compile(r" with (?=(?:(?! with )[^:,]){1,40}: )")
 _LEAD = re.compile(
     r"^(?:please\s+)?(?:(?:can you\s+)?(?:find|get|show)(?: me)?|i(?:'m| am| would| want| need| like|'d like)"
     r"(?: looking| interested| like| to buy| to find)?(?: for| in| to)?)\s+(?:(?:a|an|the|some)\s+)?",
