@@ -22,6 +22,7 @@ from harness.records import (
     Proposal,
     Review,
     Score,
+    Usage,
 )
 
 
@@ -165,6 +166,12 @@ class Desk(Protocol):
 
     def adviser(self) -> Any:
         """The study's free-text critic model (Asym-AC). Raises `UsageError` when the method has none."""
+
+    def pool(self) -> Sequence[Action]:
+        """Concrete executable actions here, oracle-free."""
+
+    def count(self, usage: Usage) -> None:
+        """Add model usage of the advisor's helpers (a candidate generator) to this review."""
 
     def ask_actor(self, advice: Advice) -> Proposal:
         """One extra turn of the actor itself; timed and counted for the actor."""

@@ -56,7 +56,7 @@ def load(kind: Kind, name: str) -> type[Any]:
         raise UsageError(f"Unknown {kind[:-1]} {name!r}.{nearest(name, points)}")
     try:
         target: type[Any] = points[name].load()
-    except Exception as error:  # noqa: BLE001  a plugin may fail in any way; the message carries it on
+    except Exception as error:
         raise UsageError(
             f"The {kind[:-1]} plugin {name!r} ({points[name].value}) fails to import: "
             f"{type(error).__name__}: {error}. Install what it needs (`cota-bench doctor` lists it) or fix the plugin; "
