@@ -140,7 +140,7 @@ def _review_counts(reviews: list[Review]) -> Row:
 
 
 def _seconds(episode: Episode, role: str) -> float:
-    return float(dict(episode.seconds).get(role, 0.0))  # type: ignore[arg-type]
+    return float(dict(episode.seconds).get(role, 0.0))
 
 
 def _best(episode: Episode) -> float | None:

@@ -86,7 +86,9 @@ def _caption(table: Table) -> str:
 def _tex_heads(columns: Sequence[Column]) -> Iterator[str]:
     if any(column.group for column in columns):
         spans = [(group, len(list(members))) for group, members in groupby(columns, key=lambda c: c.group)]
-        top = [rf"\multicolumn{{{size}}}{{c}}{{{tex(group)}}}" if group else " & " * (size - 1) for group, size in spans]
+        top = [
+            rf"\multicolumn{{{size}}}{{c}}{{{tex(group)}}}" if group else " & " * (size - 1) for group, size in spans
+        ]
         yield " & ".join(top) + r" \\"
         at = 1
         rules = []

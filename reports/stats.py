@@ -166,9 +166,7 @@ def mean_of_means(
     return Estimate(value, float(low), float(high), n, clusters)
 
 
-def _ratio(
-    top: Floats, bottom: Floats, rng: np.random.Generator, *, n: int, resamples: int, level: float
-) -> Estimate:
+def _ratio(top: Floats, bottom: Floats, rng: np.random.Generator, *, n: int, resamples: int, level: float) -> Estimate:
     """sum(top) / sum(bottom) over tasks (t,), with the interval of tasks resampled."""
     tasks = len(top)
     if tasks == 0 or bottom.sum() == 0:

@@ -14,6 +14,7 @@ from harness.tracking.runs import legal_name
 from harness.tracking.summary import Summary, SummaryRun
 from reports import caption
 from reports.figures.performance import error_bars
+from reports.figures.style import colour
 from reports.frames import Group, Tracked, groups, score
 from reports.performance import Performance, generator, measure
 from reports.stats import Estimate, mean_of_means
@@ -42,7 +43,9 @@ def summarise(source: Tracked) -> Summary:
     charts = {actor: error_bars(source, actor, found) for actor in dict.fromkeys(item.actor for item in found)}
     every = groups(source)
     runs = []
-    for (method, actor), items in by_group.items():
+    # Methods of one actor stand next to each other, actors in the order of the plan.
+    actors = list(charts)
+    for (method, actor), items in sorted(by_group.items(), key=lambda entry: actors.index(entry[0][1])):
         parts = [group for group in every if (group.method, group.actor) == (method, actor)]
         artifacts = {"performance.png": charts[actor]}
         artifacts |= {name if name == "report.md" else f"tables/{name}": text.encode() for name, text in files.items()}
@@ -54,6 +57,7 @@ def summarise(source: Tracked) -> Summary:
                 note=_note(source, items),
                 complete=not any(item.missing for item in items),
                 params={"environments": ", ".join(item.environment for item in items)},
+                tags={"mlflow.runColor": colour(method)},
                 artifacts=artifacts,
             )
         )
@@ -117,7 +121,7 @@ def _bars(environments: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     performance = [("performance_mean", "Performance, mean over environments")]
     performance += [(f"{key}_performance", f"Performance, {name}") for key, name in names]
     return {
-        "Performance (intervals: performance.png of each run)": performance,
+        "Performance": performance,
         "Time against Origin": [(f"{key}_avg_t", f"Avg. T, {name}") for key, name in names],
     }
 

@@ -45,17 +45,16 @@ def planned_cells(
     ]
 
 
-def make_episode(cell: PlannedCell, task_id: str, status: Status = "done", steps: int = 4, **changes: object) -> Episode:
+def make_episode(
+    cell: PlannedCell, task_id: str, status: Status = "done", steps: int = 4, **changes: object
+) -> Episode:
     """One episode of a cell; better with a stronger actor and with cota, slower with reviews."""
     rng = stream(cell=cell.key, task=task_id)
     skill = {"weak": 0.3, "strong": 0.7}.get(cell.actor, 0.5) + (0.15 if cell.method == "cota" else 0.0)
     reward = round(min(1.0, max(0.0, rng.gauss(skill, 0.25))), 4)
     if cell.metric == "success_rate":
         reward = float(rng.random() < skill)
-    if status not in ("done", "truncated"):
-        reward_or_none = None
-    else:
-        reward_or_none = reward
+    reward_or_none = None if status not in ("done", "truncated") else reward
     fields: dict[str, object] = {
         "cell": cell.key,
         "study": cell.study,

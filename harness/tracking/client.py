@@ -2,7 +2,7 @@
 
 A tracking server that is down would hold MLflow's client for four minutes, a database that cannot be opened for two.
 So the store is probed first (any HTTP answer, an open port, a writable file), the HTTP retry variables get short
-defaults unless the user set them, and whatever goes wrong becomes one `TrackerDown` that names the store and the way on.
+defaults unless the user set them, and whatever goes wrong becomes one `TrackerDown` that names the store and the fix.
 The run itself never depends on the tracker: the ledger is the truth and `cota-bench sync` catches up.
 """
 
@@ -105,7 +105,14 @@ def tracker_errors(uri: str) -> Iterator[None]:
 
 def _is_store_error(error: Exception) -> bool:
     package = type(error).__module__.split(".")[0]
-    return isinstance(error, OSError) or package in {"mlflow", "sqlalchemy", "requests", "urllib3", "alembic", "sqlite3"}
+    return isinstance(error, OSError) or package in {
+        "mlflow",
+        "sqlalchemy",
+        "requests",
+        "urllib3",
+        "alembic",
+        "sqlite3",
+    }
 
 
 def _down(uri: str, why: str) -> TrackerDown:

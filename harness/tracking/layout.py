@@ -19,6 +19,7 @@ CELL_TAG: Final = "cota.cell"
 GROUP_TAG: Final = "cota.group"
 COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"
+SKIPPED: Final = "skipped"
 OUTSIDE: Final = "not in plan"
 EPISODES: Final = "episodes.parquet"
 PREVIEW: Final = "episodes.csv"
@@ -45,7 +46,9 @@ def cell_params(cell: PlannedCell) -> dict[str, Scalar]:
 
 
 def cell_status(cell: PlannedCell, rows: Sequence[Row]) -> str:
-    """`complete` only when every planned task has a row that will not be tried again by itself."""
+    """`complete` only when every planned task has a row; `skipped` when the study leaves the cell out."""
+    if cell.skipped:
+        return SKIPPED
     done = {str(row["task_id"]) for row in rows}
     return COMPLETE if done >= set(cell.tasks) else INCOMPLETE
 
@@ -65,7 +68,7 @@ def cell_tags(cell: PlannedCell, rows: Sequence[Row], position: int) -> dict[str
         "environment": cell.environment,
         "seed": str(cell.seed),
         "simulated": ", ".join(parts) if parts else ("nothing" if rows else "unknown"),
-        "cota.position": str(position),
+        "cota.position": f"{position:05d}",
         "cota.recorded": str(len(rows)),
         "cota.plan": "known" if cell.known else "guessed",
     }
@@ -84,6 +87,8 @@ def cell_note(cell: PlannedCell, rows: Sequence[Row], status: str) -> str:
     ]
     if parts:
         lines.append(f"\n**Simulated: {', '.join(parts)}.** These are not results of a language model in that role.")
+    if cell.skipped:
+        lines.append(f"\n**Skipped by the study:** {cell.skipped}")
     if status == INCOMPLETE:
         lines.append("\n**Incomplete:** the means cover only the episodes recorded so far.")
     lines += ["", f"`{EPISODES}` holds every episode in full; `{PREVIEW}` is a preview. Cell `{cell.key}`."]

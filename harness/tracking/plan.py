@@ -9,10 +9,10 @@ texts only under a known harmless name, and nothing at all under a name that sou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from harness import registry
 from harness.errors import UsageError
@@ -20,36 +20,57 @@ from harness.rows import Row, Scalar
 
 SECRET: Final = re.compile(r"key|token|secret|passw|credential|auth|bearer|cookie|session|header|signature", re.I)
 # Names that hold such a word and are counts, not secrets.
-COUNTS: Final = frozenset({"max_tokens", "prompt_tokens", "completion_tokens", "max_new_tokens", "max_completion_tokens"})
-TEXTS: Final = frozenset(
-    "actor architecture catalogue competence comparator critic data_version dataset device dtype engine environment "
-    "generator intervention judge kind level method metric mode model name order panel plugin policy prompt_hash "
-    "prompt_version quantization render revision sha256 simulated source sources split strategy text_mode tie tie_rule "
-    "user user_simulator variant version".split()
+COUNTS: Final = frozenset(
+    {"max_tokens", "prompt_tokens", "completion_tokens", "max_new_tokens", "max_completion_tokens"}
 )
-
-
-class CellLike(Protocol):
-    """What is read of a grid's cell."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def study(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def actor(self) -> str: ...
-    @property
-    def environment(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def split(self) -> str: ...
-    @property
-    def tasks(self) -> tuple[str, ...]: ...
-    @property
-    def identity(self) -> Mapping[str, Any]: ...
+TEXTS: Final = frozenset(
+    [
+        "actor",
+        "architecture",
+        "catalogue",
+        "competence",
+        "comparator",
+        "critic",
+        "data_version",
+        "dataset",
+        "device",
+        "dtype",
+        "engine",
+        "environment",
+        "generator",
+        "intervention",
+        "judge",
+        "kind",
+        "level",
+        "method",
+        "metric",
+        "mode",
+        "model",
+        "name",
+        "order",
+        "panel",
+        "plugin",
+        "policy",
+        "prompt_hash",
+        "prompt_version",
+        "quantization",
+        "render",
+        "revision",
+        "sha256",
+        "simulated",
+        "source",
+        "sources",
+        "split",
+        "strategy",
+        "text_mode",
+        "tie",
+        "tie_rule",
+        "user",
+        "user_simulator",
+        "variant",
+        "version",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +106,46 @@ class PlannedCell:
 
 
 def read_plan(folder: Path) -> list[PlannedCell]:
-    """The plan of a results folder, or nothing when it keeps none."""
-    return []
+    """The plan of a results folder, from its `study.json` and `panels.json`; empty when it keeps none.
+
+    Raises:
+        UsageError: a damaged file, or one of another schema.
+    """
+    from harness import results
+
+    stored = results.stored_study(folder)
+    if stored is None:
+        return []
+    panels = results.kept_panels(folder)
+    tasks = {label: panel.ids for label, panel in panels.items()}
+    entries = [(cell, "") for cell in stored["cells"] if cell.get("current", True)]
+    entries += [(cell, str(cell["reason"])) for cell in stored.get("skipped", [])]
+    return [planned_from(str(stored["study"]), cell, tasks.get(cell["environment"], ()), why) for cell, why in entries]
+
+
+def planned_from(study: str, cell: Mapping[str, Any], tasks: Sequence[str], skipped: str = "") -> PlannedCell:
+    """What tracker and reports need of a cell as `study.json` stores it; `skipped` is why it is not run."""
+    identity = cell["identity"]
+    plugin = str(identity.get("environment", {}).get("plugin", cell["environment"]))
+    return PlannedCell(
+        key=str(cell["key"]),
+        study=study,
+        method=str(cell["method"]),
+        actor=str(cell["actor"]),
+        environment=str(cell["environment"]),
+        seed=int(cell["seed"]),
+        split=str(cell["split"]),
+        tasks=tuple(tasks),
+        metric=metric_of(plugin),
+        params=public_params(identity),
+        skipped=skipped,
+    )
 
 
 def public_params(identity: Mapping[str, Any]) -> dict[str, Scalar]:
     """The parameters of a cell's identity that may be logged, flattened to `part.name`, sorted."""
     found = {name: value for name, value in _leaves(identity, ()) if _shown(name, value)}
     return dict(sorted(found.items()))
-
-
-def planned(cell: CellLike, *, skipped: str = "") -> PlannedCell:
-    """What tracker and reports need of a grid's cell; `skipped` is why it is planned and not run."""
-    plugin = str(dict(cell.identity.get("environment", {})).get("plugin", cell.environment))
-    return PlannedCell(
-        key=cell.key,
-        study=cell.study,
-        method=cell.method,
-        actor=cell.actor,
-        environment=cell.environment,
-        seed=cell.seed,
-        split=cell.split,
-        tasks=tuple(cell.tasks),
-        metric=metric_of(plugin),
-        params=public_params(cell.identity),
-        skipped=skipped,
-    )
 
 
 def metric_of(plugin: str) -> str:

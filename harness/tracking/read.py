@@ -19,7 +19,7 @@ from harness.rows import Row
 from harness.tracking import layout, views
 from harness.tracking.client import connect, redacted, tracker_errors
 from harness.tracking.plan import PlannedCell
-from harness.tracking.runs import find_runs
+from harness.tracking.runs import DIGEST, find_runs
 from harness.tracking.table import read_parquet, read_records
 from harness.tracking.tracked import Tracked, tracked
 
@@ -75,8 +75,7 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
     rows = [row for _, _, some in parts for row in some]
     base = tracking_uri if tracking_uri.startswith("http") else ""
     links = {
-        cell.key: views.run_link(redacted(base), experiment.experiment_id, kept[cell.key].info.run_id)
-        for cell in cells
+        cell.key: views.run_link(redacted(base), experiment.experiment_id, kept[cell.key].info.run_id) for cell in cells
     }
     return tracked(f"MLflow {redacted(tracking_uri)}", cells, rows, lambda: folder.records(cells), links)
 
@@ -84,10 +83,10 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
 def _fetch(client: MlflowClient, run: Any, folder: Path) -> tuple[str, PlannedCell, list[Row]]:
     folder.mkdir()
     run_id = run.info.run_id
+    if not run.data.tags.get(DIGEST):
+        raise UsageError(f"Run {run_id} was not written to its end. Repair the store with `cota-bench sync`.")
     client.download_artifacts(run_id, layout.CELL_FILE, str(folder))
     cell = PlannedCell.from_json(parse((folder / layout.CELL_FILE).read_bytes()))
-    if not run.data.metrics.get("episodes_planned"):
-        raise UsageError(f"Run {run_id} was not written to its end. Repair the store with `cota-bench sync`.")
     if run.data.tags.get("cota.recorded", "0") == "0":
         return run_id, cell, []
     path = Path(client.download_artifacts(run_id, layout.EPISODES, str(folder)))

@@ -71,7 +71,7 @@ def write_summary(client: MlflowClient, experiment_id: str, known: Tracked, summ
     """
     present = find_runs(client, experiment_id, layout.GROUP_TAG)
     written = 0
-    for item in summary.runs:
+    for position, item in enumerate(summary.runs):
         key = digest([item.method, item.actor])[:16]
         with tempfile.TemporaryDirectory(prefix="cota-bench-") as name:
             folder = Path(name)
@@ -79,7 +79,7 @@ def write_summary(client: MlflowClient, experiment_id: str, known: Tracked, summ
                 target = folder / file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
-            content = _content(known, item, key, folder)
+            content = _content(known, item, key, folder, position)
             written += write_run(client, experiment_id, content, present.pop(key, None))[1]
     for run in present.values():
         client.delete_run(run.info.run_id)
@@ -89,7 +89,7 @@ def write_summary(client: MlflowClient, experiment_id: str, known: Tracked, summ
     return written
 
 
-def _content(known: Tracked, item: SummaryRun, key: str, folder: Path) -> RunContent:
+def _content(known: Tracked, item: SummaryRun, key: str, folder: Path, position: int) -> RunContent:
     rows = [row for row in known.rows if row["method"] == item.method and row["actor"] == item.actor]
     ends = [float(row["started_at"] or 0) + float(row["wall_s"] or 0) for row in rows]
     starts = [float(row["started_at"] or 0) for row in rows]
@@ -101,6 +101,7 @@ def _content(known: Tracked, item: SummaryRun, key: str, folder: Path) -> RunCon
         "method": item.method,
         "actor": item.actor,
         "simulated": ", ".join(parts) if parts else "nothing",
+        "cota.position": f"{position:05d}",
         **item.tags,
     }
     files = {name: digest(data.hex()) for name, data in item.artifacts.items()}

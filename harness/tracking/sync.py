@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness import ledger
+from harness.codec import dump
+from harness.errors import UsageError
 from harness.rows import ROW_VERSION, Row, episode_row
 from harness.seeds import digest
 from harness.tracking import layout, views
@@ -32,10 +34,18 @@ if TYPE_CHECKING:
 
     from harness.records import Episode
 
-CELL_COLUMNS: Final = (
-    "tags.cota.status params.method params.actor params.environment params.seed metrics.reward_mean_scored "
-    "metrics.success_rate_scored metrics.episodes_scored metrics.episodes_errors metrics.seconds_per_episode"
-).split()
+CELL_COLUMNS: Final = [
+    "tags.cota.status",
+    "params.method",
+    "params.actor",
+    "params.environment",
+    "params.seed",
+    "metrics.reward_mean_scored",
+    "metrics.success_rate_scored",
+    "metrics.episodes_scored",
+    "metrics.episodes_errors",
+    "metrics.seconds_per_episode",
+]
 
 
 @dataclass(frozen=True)
@@ -80,8 +90,6 @@ def sync(
     if not plan:
         plan = cells_from_rows(episode_row(episode) for episode in ledger.read_episodes(folder))
     if not plan:
-        from harness.errors import UsageError
-
         raise UsageError(f"{folder} holds neither a plan nor an episode. Run the study first: cota-bench run STUDY")
     with tracker_errors(uri), _alone(uri):
         work = _Sync(connect(uri), uri, folder, plan, heads)
@@ -184,10 +192,8 @@ class _Sync:
         kinds = dict.fromkeys(metric[cell.metric] for cell in self.plan)
         charts = [(name, name.replace("_", " ")) for name in (*kinds, "seconds_per_episode", "fired_share")]
         lines = [(name, meaning.split(" over ")[0]) for name, meaning in CURVES.items()]
-        saved = views.save_view(
-            self.client, self.ids[0], bars={"Cells": charts}, lines=lines, columns=CELL_COLUMNS, order_by=None
-        )
-        statuses = [layout.INCOMPLETE for cell in self.plan if len(self.heads.get(cell.key, [])) < len(cell.tasks)]
+        saved = views.save_view(self.client, self.ids[0], bars={"Cells": charts}, lines=lines, columns=CELL_COLUMNS)
+        short = [c for c in self.plan if not c.skipped and len(self.heads.get(c.key, [])) < len(c.tasks)]
         served = self.uri if self.uri.startswith("http") else None
         path = views.ui_link("", self.ids[1], view=saved)
         return SyncResult(
@@ -196,7 +202,7 @@ class _Sync:
             experiment_ids=self.ids,
             written=self.written,
             unchanged=self.unchanged,
-            incomplete=len(statuses),
+            incomplete=len(short),
             link=redacted(views.ui_link(served, self.ids[1], view=saved)) if served else None,
             path=path,
             view_saved=saved,
@@ -213,10 +219,8 @@ def cell_content(
     cell: PlannedCell, rows: Sequence[Row], episodes: Sequence[Episode], mark: str, folder: Path, position: int = 0
 ) -> RunContent:
     """All that the run of a cell holds; artefacts are written into `folder`. The cell's tasks give the order."""
-    from harness.codec import dump
-
     status = layout.cell_status(cell, rows)
-    complete = status == layout.COMPLETE
+    complete = status != layout.INCOMPLETE
     started = [float(row["started_at"] or 0.0) for row in rows]
     ended = [float(row["started_at"] or 0.0) + float(row["wall_s"] or 0.0) for row in rows]
     (folder / layout.CELL_FILE).write_bytes(dump(cell.to_json()))

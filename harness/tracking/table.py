@@ -22,9 +22,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RECORD: Final = "record"
-PREVIEW: Final = (
-    "task_id status outcome reward success steps work_s reviews fired adopt keep novel fail_opens boundary reason"
-).split()
+PREVIEW: Final = [
+    "task_id",
+    "status",
+    "outcome",
+    "reward",
+    "success",
+    "steps",
+    "work_s",
+    "reviews",
+    "fired",
+    "adopt",
+    "keep",
+    "novel",
+    "fail_opens",
+    "boundary",
+    "reason",
+]
 
 
 def arrow() -> Any:

@@ -6,6 +6,7 @@ full records.  Rows of cells outside the plan (an earlier form of the study) are
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -102,7 +103,7 @@ def _place(row: Row, order: Mapping[str, int], places: Mapping[str, Mapping[str,
 
 
 def _unique(rows: Sequence[Row], origin: str) -> None:
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in itertools.pairwise(rows):
         if (before["cell"], before["task_id"]) == (after["cell"], after["task_id"]):
             raise UsageError(
                 f"{origin} holds two rows of task {after['task_id']!r} in cell {after['cell']} "

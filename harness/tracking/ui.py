@@ -92,7 +92,9 @@ def _summary_experiment(uri: str, study: str) -> tuple[str, bool]:
     cells, summary = layout.experiment_names(study)
     found = client.get_experiment_by_name(summary) or client.get_experiment_by_name(cells)
     if found is None:
-        raise UsageError(f"{redacted(uri)} does not hold the study {study!r} yet. Write it there: cota-bench sync {study}")
+        raise UsageError(
+            f"{redacted(uri)} does not hold the study {study!r} yet. Write it there: cota-bench sync {study}"
+        )
     return found.experiment_id, views.PREFIX + views.COMPARISON in found.tags
 
 
@@ -103,7 +105,9 @@ def _serve(uri: str, port: int, log: Path) -> subprocess.Popen[bytes]:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, port))
         except OSError as error:
-            raise UsageError(f"Port {port} is in use ({error.strerror}). Choose another: cota-bench ui --port 0") from error
+            raise UsageError(
+                f"Port {port} is in use ({error.strerror}). Choose another: cota-bench ui --port 0"
+            ) from error
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--workers", "1"]
     command += ["--host", HOST, "--port", str(port)]
     root = artifact_root(uri)

@@ -31,7 +31,7 @@ def save_view(
     bars: Mapping[str, Sequence[tuple[str, str]]],
     lines: Sequence[tuple[str, str]] = (),
     columns: Sequence[str] = (),
-    order_by: str | None = None,
+    order_by: str = "tags.cota.position",
 ) -> bool:
     """Write the comparison view of an experiment, only when it differs from the one that is there.
 
@@ -41,7 +41,7 @@ def save_view(
         bars: Section title to bar charts as (metric, title).
         lines: Line charts over steps as (metric, title), in a section of their own.
         columns: Columns of the table such as ``params.method`` or ``metrics.reward_mean_scored``.
-        order_by: Metric that sorts the runs.
+        order_by: What sorts the runs, ascending, written as the columns are.
 
     Returns:
         False when the view could not be written; the links then open the plain page.
@@ -63,21 +63,30 @@ def page_state(
     bars: Mapping[str, Sequence[tuple[str, str]]],
     lines: Sequence[tuple[str, str]],
     columns: Sequence[str],
-    order_by: str | None,
+    order_by: str,
 ) -> dict[str, Any]:
     """The state of MLflow's runs page: charts in sections, columns, sorting."""
     sections, charts = [], []
-    kinds = [("BAR", title, cards) for title, cards in bars.items()] + ([("LINE", "Over the tasks", lines)] if lines else [])
+    kinds = [("BAR", title, cards) for title, cards in bars.items()]
+    kinds += [("LINE", "Over the tasks", lines)] if lines else []
     for kind, title, cards in kinds:
         section = _id(experiment_id, title)
         sections.append(
-            {"uuid": section, "name": title, "display": True, "isReordered": False, "deleted": False, "isGenerated": False}
+            {
+                "uuid": section,
+                "name": title,
+                "display": True,
+                "isReordered": False,
+                "deleted": False,
+                "isGenerated": False,
+                "columns": 2,
+            }
         )
         charts += [_chart(kind, section, metric, label) for metric, label in cards]
     return {
         "searchFilter": "",
-        "orderByKey": f"metrics.`{order_by}`" if order_by else "attributes.start_time",
-        "orderByAsc": False,
+        "orderByKey": _column(order_by),
+        "orderByAsc": True,
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.rows import Scalar
+from reports.caption import shown
 from reports.frames import Group, Tracked, groups
 from reports.performance import measure
-from reports.caption import shown
 from reports.table import Column, Entry, Table
 
 ORDER = 90
@@ -26,7 +26,15 @@ def build(source: Tracked) -> Table:
         texts = [*(str(value) for value in counts.values()), shown(item), shown(item, zero=True), broke(group) or "–"]
         body.append([Entry(text) for text in (group.method, group.actor, group.environment, *texts)])
         row: dict[str, Scalar] = {"method": group.method, "actor": group.actor, "environment": group.environment}
-        data.append({**row, **counts, "scored_mean": item.scored.value, "errors_zero_mean": item.zeros.value, "broke": broke(group)})
+        data.append(
+            {
+                **row,
+                **counts,
+                "scored_mean": item.scored.value,
+                "errors_zero_mean": item.zeros.value,
+                "broke": broke(group),
+            }
+        )
     return Table(
         name="coverage",
         title=f"{source.study}: what stands behind the numbers.",

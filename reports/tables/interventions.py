@@ -45,6 +45,17 @@ def _row(group: Group) -> list[Entry]:
 
 
 def _data(group: Group) -> dict[str, Scalar]:
-    names = ("reviews", "fired", "candidates", "winners", "comparisons", "replans", "adopt", "keep", "novel", "fail_opens")
+    names = (
+        "reviews",
+        "fired",
+        "candidates",
+        "winners",
+        "comparisons",
+        "replans",
+        "adopt",
+        "keep",
+        "novel",
+        "fail_opens",
+    )
     counts: dict[str, Scalar] = {name: total(group.rows, name) for name in names}
     return {"method": group.method, "actor": group.actor, "environment": group.environment, **counts}

@@ -31,7 +31,7 @@ def build(source: Tracked) -> Table:
         title=f"{source.study}: performance and Avg. T.",
         columns=columns,
         body=body,
-        caption=_caption(source, found, methods),
+        caption=_caption(found, methods),
         notes=[
             *caption.marks(found),
             *caption.other_convention(found),
@@ -79,7 +79,7 @@ def _pairs(cells: Sequence[Performance | None]) -> list[Entry]:
     return entries
 
 
-def _caption(source: Tracked, found: Sequence[Performance], methods: Sequence[str]) -> list[str]:
+def _caption(found: Sequence[Performance], methods: Sequence[str]) -> list[str]:
     base = baseline_of(methods)
     sentences = [
         "Perf.: mean reward in [0, 1] or success rate in percent, over all seeds.",
