@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import EpisodeError, UsageError
-from harness.protocols import CandidateSource, Comparator, Critic, Environment, Question
+from harness.protocols import Adviser, CandidateSource, Comparator, Critic, Environment, Question
 from harness.records import Action, Advice, Candidate, DecisionState, Proposal, Usage
 
 
@@ -17,7 +17,7 @@ class Tools:
 
     comparator: Comparator | None = None
     critic: Critic | None = None
-    adviser: Any = None
+    adviser: Adviser | None = None
     candidates: CandidateSource | None = None
 
 
@@ -104,9 +104,10 @@ class ReviewDesk:
         tool: Critic = self._need(self._tools.critic, "critic")
         return tool
 
-    def adviser(self) -> Any:
+    def adviser(self) -> Adviser:
         """The study's free-text critic model."""
-        return self._need(self._tools.adviser, "adviser")
+        tool: Adviser = self._need(self._tools.adviser, "adviser")
+        return tool
 
     def ask_actor(self, advice: Advice) -> Proposal:
         """One extra turn of the actor itself."""

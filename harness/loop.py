@@ -237,7 +237,7 @@ class Rollout:
             thoughts=self.thoughts,
             briefing=self._briefing,
             parse=self.environment.canonical,
-            episode_seed=self.streams.seed_for(role),
+            episode_seed=self.streams.seed_for("actor"),
             legal=self.environment.legal,
             deadline=deadline,
             oracle=self.environment.oracle() if self.actor.simulated else None,

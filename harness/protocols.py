@@ -144,6 +144,13 @@ class Critic(Protocol):
         """Scores in [0, 1]. Raising is allowed: the method fails open."""
 
 
+class Adviser(Protocol):
+    """A separate language model that writes free-form feedback (Asym-AC)."""
+
+    def feedback(self, system: str, user: str, seed: int, deadline: float | None) -> tuple[str, Usage]:
+        """One answer. Raising is allowed: the method fails open."""
+
+
 class Desk(Protocol):
     """What a method may use in one review, and nothing else."""
 
@@ -151,6 +158,7 @@ class Desk(Protocol):
     proposal: Proposal
     seed: int
     attempt: int  # replans already asked for in this step
+    deadline: float | None  # time.monotonic() at which the review is abandoned
 
     def question(self) -> Question:
         """The decision as judges see it (rendered once a step)."""
@@ -164,7 +172,7 @@ class Desk(Protocol):
     def critic(self) -> Critic:
         """The study's critic. Raises `UsageError` when the method has none."""
 
-    def adviser(self) -> Any:
+    def adviser(self) -> Adviser:
         """The study's free-text critic model (Asym-AC). Raises `UsageError` when the method has none."""
 
     def pool(self) -> Sequence[Action]:

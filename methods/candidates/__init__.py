@@ -1,0 +1,1 @@
+"""Candidate sources: mu(.|s), one file each."""

@@ -1,0 +1,1 @@
+"""Judges: comparators and critics."""
