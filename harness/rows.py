@@ -55,8 +55,8 @@ FIELDS: Final[tuple[tuple[str, Kind, str], ...]] = (
     ("adopt", "int", "replans equal to a recommended action"),
     ("keep", "int", "replans equal to the original proposal"),
     ("novel", "int", "replans equal to neither"),
-    ("fail_opens", "int", "reviews that let the proposal pass because the advisor gave no valid answer"),
-    ("fail_open_causes", "str", "JSON object: fail-opens by cause"),
+    ("fail_opens", "int", "reviews that let the proposal pass with at least one cause to fail open, ties included"),
+    ("fail_open_causes", "str", "JSON object: every cause to fail open, counted over candidates"),
     *((f"{role}_s", "float", f"seconds of work of the {role}") for role in ROLES),
     *((f"{role}_calls", "int", f"model calls of the {role}") for role in TOKEN_ROLES),
     *((f"{role}_prompt", "int", f"prompt tokens of the {role}; empty when not reported") for role in TOKEN_ROLES),
@@ -94,7 +94,7 @@ def episode_row(episode: Episode) -> Row:
         "work_s": max(0.0, episode.wall_s - waited),
         "steps": len(episode.steps),
         **_review_counts(reviews),
-        "fail_opens": sum(1 for review in reviews if review.fail_open),
+        "fail_opens": sum(map(failed_open, reviews)),
         "fail_open_causes": json.dumps(dict(sorted(causes.items()))),
     }
     row |= {f"{role}_s": _seconds(episode, role) for role in ROLES}
@@ -124,13 +124,25 @@ def replans(episode: Episode) -> Iterator[tuple[int, Review]]:
                 yield step.index, review
 
 
+def failed_open(review: Review) -> bool:
+    """Whether the proposal passed for want of a valid or decided answer, or because no replan was left."""
+    return bool(review.fail_open) and (not review.fired or "replan_limit" in review.fail_open)
+
+
+def winners(review: Review) -> int:
+    """Candidates that beat the proposal: by votes, or by a score above the proposal's, which stands first."""
+    base = review.scores[0] if review.scores else None
+    better = sum(1 for value in review.scores[1:] if base is not None and value is not None and value > base)
+    return sum(vote.won for vote in review.votes) + better
+
+
 def _review_counts(reviews: list[Review]) -> Row:
     answers = Counter(review.response for review in reviews)
     return {
         "reviews": len(reviews),
         "fired": sum(review.fired for review in reviews),
         "candidates": sum(len(review.candidates) for review in reviews),
-        "winners": sum(vote.won for review in reviews for vote in review.votes),
+        "winners": sum(map(winners, reviews)),
         "comparisons": sum(review.comparisons for review in reviews),
         "replans": sum(n for response, n in answers.items() if response is not None),
         "adopt": answers["adopt"],

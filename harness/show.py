@@ -17,6 +17,7 @@ from harness import ledger
 from harness.codec import to_json
 from harness.errors import UsageError
 from harness.records import Action, Episode, Review, Step, Usage, Vote
+from harness.rows import failed_open, winners
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,6 +49,24 @@ class Wanted:
         """As asked, for messages."""
         names = ("cell", *LABELS, "task")
         return ", ".join(f"{name} {getattr(self, name)}" for name in names if getattr(self, name) is not None)
+
+
+def wanted_of(text: str, folder: Path) -> Wanted:
+    """What a person means by one word: a task id, CELL:TASK with any prefix of the cell, or labels.
+
+    Labels are `method/actor/environment/seed/task`; a task id may itself hold slashes and colons.
+    """
+    tasks = {task for _, task in ledger.read_heads(folder)}
+    cell, colon, task = text.partition(":")
+    parts = text.split("/", 4)
+    if text in tasks:
+        return Wanted(task=text)
+    if colon and cell and not set(cell) - set("0123456789abcdef"):
+        return Wanted(cell=cell, task=task)
+    if len(parts) == 5 and parts[3].lstrip("-").isdigit():
+        method, actor, environment, seed, task = parts
+        return Wanted(method=method, actor=actor, environment=environment, seed=int(seed), task=task)
+    return Wanted(task=text)
 
 
 def find(folder: Path, wanted: Wanted) -> list[Episode]:
@@ -85,7 +104,7 @@ def one(folder: Path, wanted: Wanted) -> Episode:
                 f"{len(found)} episodes fit ({asked} was asked for):",
                 *lines,
                 *more,
-                "Name one: --cell PREFIX --task ID, or --method, --actor, --environment, --seed and --task.",
+                "Name one as CELL:TASK or METHOD/ACTOR/ENVIRONMENT/SEED/TASK.",
             ]
         )
     )
@@ -160,9 +179,9 @@ def _review(review: Review, number: int, full: bool) -> Iterator[Any]:
         yield line.append("" if score is None else f"   Q {score:.3f}")
     if review.scores and review.scores[0] is not None:
         yield Text(f"  Q     {review.scores[0]:.3f} for the proposal", style="dim")
-    wins = sum(vote.won for vote in review.votes)
+    wins = winners(review)
     counted = (
-        f"{wins} of {len(review.votes)} beat the proposal, {review.comparisons} comparisons" if review.votes else ""
+        f"{wins} of {len(review.candidates)} beat the proposal, {review.comparisons} asked" if review.candidates else ""
     )
     gate = Text("  gate  ", style="dim").append(
         "fired" if review.fired else "held", style="red" if review.fired else ""
@@ -203,7 +222,7 @@ def _end(episode: Episode) -> Any:
     if reviews:
         answers = [review.response for review in reviews if review.response]
         counts = ", ".join(f"{answers.count(kind)} {kind}" for kind in ("adopt", "keep", "novel"))
-        opens = sum(bool(review.fail_open) for review in reviews)
+        opens = sum(map(failed_open, reviews))
         fired = sum(review.fired for review in reviews)
         text.append(f"\n{len(reviews)} reviews, {fired} fired, replans: {counts}; {opens} failed open")
     for role in dict.fromkeys([*episode.seconds, *episode.usage]):
@@ -252,7 +271,7 @@ def cut(text: str, limit: int | None, *, newlines: bool = True) -> str:
 
 def _line(episode: Episode) -> str:
     labels = f"{episode.method} x {episode.actor} x {episode.environment} x seed {episode.seed}"
-    return f"--cell {episode.cell} --task {episode.task_id}   {labels}   {episode.status}"
+    return f"{episode.cell}:{episode.task_id}   {labels}   {episode.status}"
 
 
 def _nothing(folder: Path, wanted: Wanted, heads: Sequence[Mapping[str, Any]]) -> str:

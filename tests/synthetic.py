@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.ledger import Ledger
-from harness.records import Action, Candidate, Episode, Review, Status, Step, Usage, Vote
+from harness.panels import Panel
+from harness.records import SCHEMA_VERSION, Action, Candidate, Episode, Review, Status, Step, Usage, Vote
 from harness.seeds import digest, stream
 from harness.tracking.plan import PlannedCell
 
@@ -134,4 +136,34 @@ def write_ledger(folder: Path, episodes: Iterable[Episode]) -> Path:
     with Ledger(folder) as ledger:
         for episode in episodes:
             ledger.append(episode)
+    return folder
+
+
+def write_plan(folder: Path, cells: Iterable[PlannedCell]) -> Path:
+    """`study.json` and `panels.json` as a run of the study leaves them."""
+    kept = list(cells)
+    entries = [
+        {
+            "key": cell.key,
+            "method": cell.method,
+            "actor": cell.actor,
+            "environment": cell.environment,
+            "seed": cell.seed,
+            "split": cell.split,
+            "identity": {"environment": {"plugin": cell.environment}, "method": {"params": {"k": 4}}},
+            "tasks": len(cell.tasks),
+            "current": True,
+        }
+        for cell in kept
+    ]
+    panels = {}
+    for cell in kept:
+        panel = Panel(cell.environment, "spec", tuple((task, f"print-{task}") for task in cell.tasks))
+        panels[cell.environment] = panel.to_json()
+    folder.mkdir(parents=True, exist_ok=True)
+    run = [entry for entry, cell in zip(entries, kept, strict=True) if not cell.skipped]
+    left = [{**entry, "reason": cell.skipped} for entry, cell in zip(entries, kept, strict=True) if cell.skipped]
+    study = {"schema": SCHEMA_VERSION, "study": kept[0].study, "resolved": {}, "cells": run, "skipped": left}
+    (folder / "study.json").write_text(json.dumps(study))
+    (folder / "panels.json").write_text(json.dumps({"schema": SCHEMA_VERSION, "panels": panels}))
     return folder

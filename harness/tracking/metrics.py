@@ -1,8 +1,8 @@
 """Metrics of one cell: a dozen final numbers and a few short curves, each with a written definition.
 
 A convention is part of a metric's name: `reward_mean_scored` leaves errors out, `reward_mean_errors_zero` counts them
-as zero.  What is unknown is not logged at all; NaN, infinity and None never reach the store.  The second convention and the
-unscored count appear only in cells where they say something.
+as zero.  What is unknown is not logged at all; NaN, infinity and None never reach the store.  The second convention
+and the unscored count appear only in cells where they say something.
 """
 
 from __future__ import annotations

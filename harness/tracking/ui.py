@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from harness import ledger
 from harness.errors import UsageError
 from harness.tracking import layout, views
 from harness.tracking.client import artifact_root, connect, redacted, resolve_uri
@@ -57,7 +58,7 @@ def start_ui(
     """Serve the store of a results folder and print the link that opens on the comparison.
 
     Args:
-        folder: `results/<study>`; its name is the study.
+        folder: `results/<study>`; its name is the study. A folder of several studies opens on their list.
         port: Port on the loopback address; 0 takes a free one.
         tracking_uri: The store; a server's address is not served again, only linked.
         say: Where the link goes.
@@ -65,18 +66,20 @@ def start_ui(
     Raises:
         UsageError: no such store or study, a port in use, a server that does not come up.
     """
-    uri = resolve_uri(tracking_uri, folder.parent)
-    experiment_id, view = _summary_experiment(uri, folder.name)
+    several = not (folder / "study.json").exists() and not (folder / ledger.FILE).exists()
+    root = folder if several else folder.parent
+    uri = resolve_uri(tracking_uri, root)
+    link = _link(uri, None if several else folder.name)
     if uri.startswith("http"):
-        ui = Ui(views.ui_link(redacted(uri), experiment_id, view=view), uri, None)
+        ui = Ui(link(redacted(uri)), uri, None)
     else:
         port = port or free_port()
-        log = folder.parent / "mlflow-server.log"
+        log = root / "mlflow-server.log"
         process = _serve(uri, port, log)
         base = f"http://{HOST}:{port}"
         _await(process, base, log)
-        ui = Ui(views.ui_link(base, experiment_id, view=view), base, process, log)
-    say(f"Comparison of {folder.name}: {ui.link}")
+        ui = Ui(link(base), base, process, log)
+    say(f"{'Studies' if several else f'Comparison of {folder.name}'}: {ui.link}")
     return ui
 
 
@@ -87,15 +90,18 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _summary_experiment(uri: str, study: str) -> tuple[str, bool]:
+def _link(uri: str, study: str | None) -> Callable[[str], str]:
+    """Makes the link for a server's address: a study's comparison, or the list of experiments."""
     client = connect(uri, create=False)
+    if study is None:
+        return lambda base: f"{base.rstrip('/')}/#/experiments?workflowType=machine_learning"
     cells, summary = layout.experiment_names(study)
     found = client.get_experiment_by_name(summary) or client.get_experiment_by_name(cells)
     if found is None:
-        raise UsageError(
-            f"{redacted(uri)} does not hold the study {study!r} yet. Write it there: cota-bench sync {study}"
-        )
-    return found.experiment_id, views.PREFIX + views.COMPARISON in found.tags
+        raise UsageError(f"{redacted(uri)} does not hold the study {study!r}. Write it there: cota-bench sync {study}")
+    view = views.PREFIX + views.COMPARISON in found.tags
+    experiment_id = found.experiment_id
+    return lambda base: views.ui_link(base, experiment_id, view=view)
 
 
 def _serve(uri: str, port: int, log: Path) -> subprocess.Popen[bytes]:
