@@ -168,11 +168,11 @@ class Engine:
             self._claim()
             return PLANNER.won()
 
-    def facts(self) -> tuple[Fact, ...]:
-        """The true facts by id, negated ones left out."""
+    def facts(self, predicates: frozenset[str]) -> tuple[Fact, ...]:
+        """The true facts of some predicates, with ids."""
         with LOCK:
-            signatures = self._state._facts.items()
-            return tuple((f.name, f.names) for s, group in signatures if s.name[:4] != "not_" for f in group)
+            groups = [group for signature, group in self._state._facts.items() if signature.name in predicates]
+            return tuple((fact.name, tuple(fact.names)) for group in groups for fact in group)
 
     def step(self, command: str) -> str:
         """Execute and word the answer; a command that is not admissible changes nothing."""
