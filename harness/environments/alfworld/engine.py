@@ -34,6 +34,7 @@ from harness.environments.alfworld.translation import (
 )
 
 NOTHING = "Nothing happens."
+_PLAIN = re.compile(r"(?:[^\[\]{}#|]|\{\w+\})*")  # a template of words and names alone
 Fact = tuple[str, tuple[str, ...]]
 
 _TRANSLATIONS = Translations()
@@ -55,7 +56,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _value(node.left, names) + _value(node.right, names)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-        return functools.reduce(lambda found, part: found or _value(part, names), node.values, None)
+        return next((found for found in (_value(part, names) for part in node.values) if found), "")
     raise GameError(f"its grammar holds an expression that is not plain text ({ast.unparse(node)[:80]})")
 
 
@@ -149,11 +150,13 @@ class Engine:
             game = self.game
             if game.opening is None:
                 try:
+                    self._claim()
+                    self._applicable()
                     game.opening = fill_task(self._word("#intro#", {}), game.task)
                 except GameError:
                     raise
-                except Exception as error:  # a grammar can fail in any way
-                    raise GameError(f"its grammar cannot word the opening ({type(error).__name__}: {error})") from error
+                except Exception as error:
+                    raise GameError(f"its grammar cannot word the start ({type(error).__name__}: {error})") from error
             return game.opening
 
     def commands(self) -> tuple[str, ...]:
@@ -285,13 +288,14 @@ class Engine:
         """The command of an operator, remembered as long as it rests on constant facts alone."""
         name, *arguments = operator.split()
         template = self.game.logic.actions[name].template
-        places = zip(self.game.parameters[name], arguments, strict=False)
-        key = (name, *(ident for place, ident in places if place[0] in _words(template)))
+        things = {p: ident for (p, _), ident in zip(self.game.parameters[name], arguments, strict=False)}
+        if _PLAIN.fullmatch(template):
+            return str(template.format(**{place: self.names[ident] for place, ident in things.items()}))
+        key = (name, *(ident for place, ident in things.items() if place in _words(template)))
         known = self.game.commands.get(key)
         if known is None:
-            _, mapping = self._bind(operator)
-            known = self._word(template, mapping)
-            known = known.format(**{place.name: self.names[variable.name] for place, variable in mapping.items()})
+            known = self._word(template, self._bind(operator)[1])
+            known = known.format(**{place: self.names[ident] for place, ident in things.items()})
             if not _words(template) & self.game.fluents:
                 self.game.commands[key] = known
         return known

@@ -43,7 +43,8 @@ You can carry one object at a time. Objects and receptacles are named by kind an
 
 Commands (O an object, R a receptacle):
 go to R | open R | close R | take O from R | move O to R | examine O (or R) | use O (a lamp)
-heat O with R (a microwave) | cool O with R (a fridge) | clean O with R (a sink basin) | slice O with O | look | inventory
+heat O with R (a microwave) | cool O with R (a fridge) | clean O with R (a sink basin) | slice O with O
+look | inventory
 
 Heating, cooling and cleaning need you at the appliance with the object in your hand; they work whether it is open or
 not. To look at an object under a lamp, hold it where the lamp stands and use the lamp. A command that is not possible
@@ -86,8 +87,8 @@ class AlfWorld:
         return self._games().tasks(split)
 
     def fingerprint(self, task_id: str) -> str:
-        """Hash of version, domain, grammar (with the task) and problem."""
-        return digest([self.version, self._games().load(task_id).key])
+        """Hash of version, domain, grammar (with the task) and problem; of the bytes where a file cannot be read."""
+        return digest([self.version, self._games().content(task_id)])
 
     def briefing(self) -> str:
         """Rules and command forms."""

@@ -7,6 +7,7 @@ below the tree, `valid_unseen/pick_.../trial_...`.  Official splits keep their n
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -54,6 +55,9 @@ class Games(Protocol):
     def load(self, task_id: str) -> Game:
         """One game. Raises `UsageError` for an unknown id, `EpisodeError` for a file that cannot be read."""
 
+    def content(self, task_id: str) -> str:
+        """Content hash of one game, of a broken one too: it has to be in the panel for its episode to fail."""
+
 
 def _split_error(split: str, valid: Sequence[str]) -> UsageError:
     return UsageError(f"alfworld has no split {split!r}.{nearest(split, valid)}")
@@ -83,6 +87,9 @@ class EmbeddedGames:
         drawn = draw(self.seed, split, at)
         grammar = package.grammar().replace("UNKNOWN GOAL", drawn.sentence)
         return Game(task_id, package.domain(), grammar, drawn.problem, f"generated game {task_id} (seed {self.seed})")
+
+    def content(self, task_id: str) -> str:
+        return self.load(task_id).key
 
 
 class OfficialGames:
@@ -127,13 +134,23 @@ class OfficialGames:
         return self._listed[name]
 
     def load(self, task_id: str) -> Game:
+        return _read(task_id, self._path(task_id))
+
+    def content(self, task_id: str) -> str:
+        path = self._path(task_id)
+        try:
+            return _read(task_id, path).key
+        except EpisodeError:
+            return hashlib.sha256(path.read_bytes()).hexdigest() if os.access(path, os.R_OK) else digest(["unreadable"])
+
+    def _path(self, task_id: str) -> Path:
         root = self.root()
         path = root / task_id / _FILE
         parts = Path(task_id).parts
         if not parts or parts[0] not in OFFICIAL or ".." in parts or not path.is_file():
             known = self.tasks(parts[0]) if parts and parts[0] in OFFICIAL else [f"{OFFICIAL[-1]}/..."]
             raise UsageError(f"alfworld has no game {task_id!r} in {root}.{nearest(task_id, known[:5])}")
-        return _read(task_id, path)
+        return path
 
 
 def _playable(path: Path) -> bool:

@@ -22,6 +22,7 @@ class _Draft:
         self.layout = layout
         self.at, self.held = now.at, now.held
         self.inside, self.opened = now.inside, set(now.opened)
+        self.moved: dict[str, str] = {}  # where things are that this plan has put somewhere
         self.commands: list[str] = []
 
     def go(self, place: str) -> None:
@@ -37,7 +38,9 @@ class _Draft:
 
     def put(self, place: str) -> None:
         self.reach(place)
-        self.commands.append(f"move {self.held} to {place}")
+        if self.held is not None:
+            self.commands.append(f"move {self.held} to {place}")
+            self.moved[self.held] = place
         self.held = None
 
     def fetch(self, thing: str, drop: str | None) -> None:
@@ -46,8 +49,9 @@ class _Draft:
             return
         if self.held is not None and drop is not None:
             self.put(drop)
-        self.reach(self.inside[thing])
-        self.commands.append(f"take {thing} from {self.inside[thing]}")
+        place = self.moved.get(thing) or self.inside[thing]
+        self.reach(place)
+        self.commands.append(f"take {thing} from {place}")
         self.held = thing
 
 

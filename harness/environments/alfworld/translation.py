@@ -90,7 +90,8 @@ def _translate(domain: str, problem: str) -> tuple[Any, str]:
     options.add_implied_preconditions = False
     options.invariant_generation_max_candidates = 0  # binary variables only
     try:
-        task = parsing.parse_task(lisp.parse_nested_list(domain.split("\n")), lisp.parse_nested_list(problem.split("\n")))
+        parsed = [lisp.parse_nested_list(text.split("\n")) for text in (domain, problem)]
+        task = parsing.parse_task(*parsed)
         normalize.normalize(task)
         out = io.StringIO()
         translate.pddl_to_sas(task).output(out)
