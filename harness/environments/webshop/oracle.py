@@ -17,8 +17,8 @@ from harness.environments.webshop.engine import SUB_PAGES, Page, exploit, parse
 from harness.environments.webshop.plan import Plan, choosable
 from harness.records import Action
 
-COST = 0.05  # of one wasted step
-KEPT = 0.3  # weight of the future in which the step is never undone
+COST = 0.1  # of one wasted step
+KEPT = 0.4  # weight of the future in which the step is never undone
 _LOOKED_AT = 5  # products of a results page that a shopper without the target would consider
 
 
