@@ -15,8 +15,11 @@ _local = threading.local()
 def run_all(work: Callable[..., T], jobs: Sequence[tuple[Any, ...]], throughput: Throughput) -> Iterator[T]:
     """`work(*job)` for each job, in any order; `work` must return failures as values."""
     if throughput.backend == "sequential" or throughput.workers == 1 or len(jobs) < 2:
-        for job in jobs:
-            yield work(*job)
+        try:
+            for job in jobs:
+                yield work(*job)
+        finally:
+            forget()
         return
     from joblib import Parallel, delayed
 

@@ -1,8 +1,8 @@
 """Generation on this machine: several short continuations of one shared prompt, seeded, without global randomness.
 
-The prompts of one draw share their beginning (rules and state) and differ in the last lines (the decision mode), so
-the beginning is run through the model once and its cache is repeated for the batch.  Sampling uses a generator of its
-own, so that threads cannot disturb each other and the same seed gives the same text.
+The prompts of one draw share their beginning (rules and state) and differ in how the answer was begun (the decision
+mode), so the beginning is run through the model once and its cache is repeated for the batch.  Sampling uses a
+generator of its own, so that threads cannot disturb each other and the same seed gives the same text.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class Generator:
         self.limit = limit
 
     def sample(
-        self, system: str, users: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
+        self, system: str, user: str, leads: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
     ) -> Generated:
-        """One sampled first line for each user message.
+        """One sampled line for each lead.
 
         Args:
-            system: system message, the same for all.
-            users: user messages; they should differ only at their ends.
+            system: system message.
+            user: user message.
+            leads: beginnings of the answer, each continued on its own.
             seed: decides every draw.
             tokens: at most so many new tokens each.
             temperature: above 0.
@@ -49,7 +50,8 @@ class Generator:
         """
         import torch
 
-        rows = [self._encode(system, user) for user in users]
+        beginning = self._encode(system, user)
+        rows = [beginning + self._ids(lead) for lead in leads]
         shared = _common(rows)
         with torch.inference_mode():
             cache, last = self._prefill(rows, shared)
@@ -60,9 +62,13 @@ class Generator:
     def _encode(self, system: str, user: str) -> list[int]:
         chat = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         text = self.tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = self._ids(text)
         if len(ids) > self.limit:  # keep the rules at the beginning and the state's latest part
             ids = ids[: self.limit // 4] + ids[len(ids) - (self.limit - self.limit // 4) :]
+        return ids
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return ids
 
     def _prefill(self, rows: Sequence[Sequence[int]], shared: int) -> tuple[Any, Any]:
