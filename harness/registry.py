@@ -5,14 +5,18 @@ A plugin that fails to import is a message about that plugin; all others stay us
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import UsageError, nearest
+from harness.seeds import digest
 
 Kind = Literal["methods", "environments", "actors", "judges", "candidates"]
 KINDS: tuple[Kind, ...] = ("methods", "environments", "actors", "judges", "candidates")
@@ -49,8 +53,41 @@ def names(kind: Kind) -> list[str]:
     return sorted(_points(kind))
 
 
+@cache
+def _from_file(kind: Kind, name: str) -> type[Any]:
+    """A class from `path/to/file.py:Class`, so that a plugin can be one file without a package around it."""
+    path, _, attribute = name.rpartition(":")
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise UsageError(f"{kind[:-1]} plugin {name!r}: there is no file {file}.")
+    module_name = f"cota_bench_file_{digest(str(file))[:12]}"
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{kind[:-1]} plugin {name!r}: {file} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # dataclasses and typing look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        raise UsageError(
+            f"The {kind[:-1]} plugin {name!r} fails to import: {type(error).__name__}: {error}. Fix {file}."
+        ) from error
+    target = getattr(module, attribute, None)
+    if not isinstance(target, type):
+        classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+        raise UsageError(f"{file} has no class {attribute!r}.{nearest(attribute, classes)}")
+    return target
+
+
 def load(kind: Kind, name: str) -> type[Any]:
-    """The plugin class. Raises `UsageError` for an unknown name (with the nearest) or a plugin that fails to import."""
+    """The plugin class, by registered name or as `path/to/file.py:Class`.
+
+    Raises:
+        UsageError: the name is unknown (the nearest is named), or the plugin fails to import.
+    """
+    if ".py:" in name:
+        return _from_file(kind, name)
     points = _points(kind)
     if name not in points:
         raise UsageError(f"Unknown {kind[:-1]} {name!r}.{nearest(name, points)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +26,18 @@ TRACKING = Annotated[
 DEFAULT_RESULTS = Path("results")
 
 
+def add_commands() -> None:
+    """Commands of the other packages, found through entry points as plugins are."""
+    for point in sorted(entry_points(group="cota_bench.commands"), key=lambda point: point.name):
+        try:
+            app.command(name=point.name)(point.load())
+        except Exception as error:  # noqa: BLE001  said at once; the other commands stay usable
+            print(f"warning: the command {point.name!r} ({point.value}) fails to import: {error}", file=sys.stderr)
+
+
 def start() -> None:
     """Run the command line; errors of use become one message and exit status 2."""
+    add_commands()
     try:
         app()
     except UsageError as error:
@@ -67,20 +78,6 @@ def plan(
 
 
 @app.command()
-def report(
-    study: STUDY,
-    results: RESULTS = DEFAULT_RESULTS,
-    tracking_uri: TRACKING = None,
-    source: Annotated[str, typer.Option(help="ledger or mlflow; the numbers are the same.")] = "ledger",
-    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: the study's report/.")] = None,
-) -> None:
-    """Write the tables of a study as Markdown, LaTeX and CSV."""
-    from harness.cli.tracked import report_command
-
-    raise SystemExit(report_command(study, results, tracking_uri, source, out))
-
-
-@app.command()
 def sync(study: STUDY, results: RESULTS = DEFAULT_RESULTS, tracking_uri: TRACKING = None) -> None:
     """Rebuild MLflow from the ledger."""
     from harness.cli.tracked import sync_command
@@ -107,11 +104,12 @@ def show(
     episode: Annotated[str, typer.Argument(help="Task id, CELL:TASK, or method/actor/environment/seed/task.")],
     results: RESULTS = DEFAULT_RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="The record itself.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Whole observations and thoughts.")] = False,
 ) -> None:
     """Show one episode step by step."""
     from harness.cli.tracked import show_command
 
-    raise SystemExit(show_command(study, episode, results, as_json))
+    raise SystemExit(show_command(study, episode, results, as_json, full))
 
 
 @app.command(name="list")

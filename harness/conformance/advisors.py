@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.conformance.base import NotApplicable, require
@@ -101,18 +101,20 @@ def verdicts_are_sound(method: Any) -> None:
 
 
 def fails_open(method: Any) -> None:
-    """With a failing judge, critic or candidate source it executes the proposal and counts the cause."""
+    """When anything it needs fails, it executes the proposal and counts the cause."""
     if not method.needs:
         raise NotApplicable("it uses no advisor")
+    good = _Prefers()
     for error in (TimeoutError(), ConnectionError("gone"), ValueError("malformed")):
-        broken = _Prefers(error)
-        for source in (_Pool(), _BrokenSource()):
-            desk = mock_desk(tools=Tools(broken, broken, broken, source))
+        for broken in sorted(method.needs):
+            failing: Any = _BrokenSource() if broken == "candidates" else _Prefers(error)
+            desk = mock_desk(tools=replace(Tools(good, good, good, _Pool()), **{broken: failing}))
             verdict = method.review(desk.state, desk.proposal, desk)
-            require(isinstance(verdict, Execute), f"it withholds although the advisor failed with {error!r}")
+            trouble = f"when its {broken} fails with {error!r}"
+            require(isinstance(verdict, Execute), f"it withholds {trouble}")
             if isinstance(verdict, Execute):
-                require(verdict.action == desk.proposal.action, "it does not execute the proposal")
-            require(bool(verdict.review.fail_open), "the failure is not counted in review.fail_open")
+                require(verdict.action == desk.proposal.action, f"it does not execute the proposal {trouble}")
+            require(bool(verdict.review.fail_open), f"it does not count the cause in review.fail_open {trouble}")
 
 
 METHOD_CHECKS = (states_its_source, reviews_purely, verdicts_are_sound, fails_open)

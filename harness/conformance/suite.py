@@ -21,6 +21,12 @@ from harness.registry import KINDS, Kind, create, load, names
 
 def find(name: str, kind: str | None = None) -> list[Kind]:
     """Kinds under which a plugin of this name is registered. Raises `UsageError` when there is none."""
+    if ".py:" in name:
+        if kind not in KINDS:
+            raise UsageError(f"For a plugin in a file, say its kind: --kind {'|'.join(KINDS)}.")
+        return [kind]
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"Unknown kind {kind!r}.{nearest(kind, KINDS)}")
     kinds = [k for k in KINDS if (kind is None or k == kind) and name in names(k)]
     if not kinds:
         known = [n for k in KINDS for n in names(k)]

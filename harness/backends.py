@@ -1,0 +1,115 @@
+"""Joblib backends that make an episode durable before its slot takes new work.
+
+How joblib 1.6 dispatches (read in its source): when a task ends, a callback thread fetches the result
+(`retrieve_result_callback`), puts it into a queue for the consumer, and under one lock pulls the next task from the
+iterator.  The consumer needs the same lock to take results.  So an iterator that waits for the consumer ("a permit
+released after append") deadlocks.  The place that is strictly between a result and the next task is
+`retrieve_result_callback`, a public part of the backend interface: a mixin settles the result there.
+
+Two more gaps are closed in `submit`.  A pool that breaks between two tasks raises inside the callback thread, where the
+exception is lost and the consumer waits for ever: it is turned into a result that raises.  And after a stop, tasks that
+joblib had looked ahead to are answered as not run instead of being started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed
+from joblib.parallel import BACKENDS
+
+
+@dataclass(frozen=True)
+class _NotRun:
+    """Stands for the result of a task that was not started; `error` is raised in the consumer."""
+
+    error: BaseException | None = None
+
+
+class Settling:
+    """Mixin for a joblib backend: settles each result in the callback, before more work is handed out."""
+
+    settle: Callable[[Any], None]
+    stopped: Callable[[], bool]
+
+    def submit(self, func: Any, callback: Callable[[Any], None]) -> Any:
+        """Start a task, unless the run was stopped or the pool is broken."""
+        if self.stopped():
+            callback(_NotRun())
+            return None
+        try:
+            return super().submit(func, callback)  # type: ignore[misc]
+        except Exception as error:  # noqa: BLE001  raised in the consumer instead of being lost in a callback thread
+            callback(_NotRun(error))
+            return None
+
+    def retrieve_result_callback(self, out: Any) -> list[Any]:
+        """Results of a batch, each settled. What this raises, the consumer's loop raises."""
+        if isinstance(out, _NotRun):
+            if out.error is not None:
+                raise out.error
+            return []
+        results: list[Any] = super().retrieve_result_callback(out)  # type: ignore[misc]
+        for result in results:
+            self.settle(result)
+        return results
+
+
+def stream(
+    work: Callable[[Any], Any],
+    jobs: Iterable[Any],
+    *,
+    backend: str,
+    workers: int,
+    settle: Callable[[Any], None],
+    stopped: Callable[[], bool],
+    alone: bool = False,
+) -> Generator[Any, None, None]:
+    """Results as they complete, each settled first.
+
+    Args:
+        work: what to do with a job, picklable for loky.
+        jobs: pulled lazily; joblib looks `workers` jobs ahead.
+        backend: "loky", "threading" or "sequential".
+        workers: tasks in flight; 1 of loky or threading runs here, in sequence, unless `alone`.
+        settle: called with each result before its slot takes another job (in a callback thread; must be thread-safe).
+        stopped: when true, nothing more is started.
+        alone: one job at a time in a worker process, so that a death has one suspect.
+    """
+    if backend == "sequential" or (workers == 1 and not alone):
+        for job in jobs:
+            if stopped():
+                return
+            result = work(job)
+            settle(result)
+            yield result
+        return
+    workers = max(2, workers)
+    chosen = _backend(backend, settle, stopped, workers)
+    parallel = Parallel(
+        n_jobs=workers,
+        backend=chosen,
+        return_as="generator_unordered",
+        pre_dispatch=1 if alone else workers,
+        batch_size=1,
+        max_nbytes=None,
+    )
+    yield from parallel(delayed(work)(job) for job in jobs)
+
+
+def _backend(name: str, settle: Callable[[Any], None], stopped: Callable[[], bool], workers: int) -> Any:
+    base = BACKENDS[name]
+    kind = type(f"Settling{base.__name__}", (Settling, base), {})
+    options = {"inner_max_num_threads": threads_each(workers)} if base.supports_inner_max_num_threads else {}
+    made = kind(**options)
+    made.settle, made.stopped = settle, stopped
+    return made
+
+
+def threads_each(workers: int) -> int:
+    """OpenMP, BLAS and torch threads for each worker process (joblib sets the variables that they read)."""
+    import joblib
+
+    return max(1, int(joblib.cpu_count()) // workers)

@@ -1,0 +1,88 @@
+"""Interrupt: Ctrl-C (and SIGTERM) stop a run cleanly.
+
+The first signal only sets a flag: nothing more is handed out, running episodes may end.  The second, or the end of the
+grace time, raises `KeyboardInterrupt` in the main thread and what is running is given up.  A handler writes nothing:
+every episode that ended is in the ledger already, so there is nothing to save.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupt:
+    """Context manager; `requested` is true once a signal came. Outside the main thread it listens to nothing."""
+
+    def __init__(self, grace_s: float, tell: Callable[[str], None]) -> None:
+        self.signal: int | None = None
+        self._grace_s = grace_s
+        self._tell = tell
+        self._old: dict[int, Any] = {}
+        self._timer: threading.Timer | None = None
+
+    @property
+    def requested(self) -> bool:
+        """Whether to stop handing out work."""
+        return self.signal is not None
+
+    @property
+    def exit_status(self) -> int:
+        """128 + signal number, the shell's convention (130 for Ctrl-C)."""
+        return 128 + (self.signal or 0)
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            self._old = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.signal = number
+        self._timer = threading.Timer(self._grace_s, os.kill, (os.getpid(), number))
+        self._timer.daemon = True
+        self._timer.start()
+        self._tell(
+            f"Stopping: no more episodes are started, running ones have {self._grace_s:g} s to end. "
+            "Press Ctrl-C again to stop at once."
+        )
+
+
+def shield_worker() -> None:
+    """In a worker process: Ctrl-C of the terminal is the parent's business; end when the parent is gone."""
+    if _SHIELDED.is_set() or not _is_worker():
+        return
+    _SHIELDED.set()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True, name="parent-watch").start()
+
+
+_SHIELDED = threading.Event()
+
+
+def _is_worker() -> bool:
+    from multiprocessing import process
+
+    return process.parent_process() is not None or "Loky" in process.current_process().name
+
+
+def _follow(parent: int) -> None:
+    """A parent that was killed cannot say so; an orphan that goes on would only burn the machine."""
+    never = threading.Event()
+    while os.getppid() == parent:
+        never.wait(1.0)
+    os._exit(1)

@@ -1,0 +1,211 @@
+"""Scheduler: jobs through a joblib backend into the ledger, whatever happens on the way.
+
+* A result is appended and flushed before its slot takes new work (`harness.backends` says how).
+* An episode that failed and may be tried again goes to the front of the same queue.
+* When a worker process dies, joblib gives up the whole pool.  What was running is then run one job at a time, so that
+  the next death has one suspect; after `policy.worker_deaths` deaths a job is recorded as failed.  Then work goes on in
+  parallel as before.
+* What is to do is always planned minus stored; nothing is remembered elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+from harness.backends import stream
+from harness.errors import UsageError
+from harness.interrupt import Interrupt
+from harness.ledger import RETRYABLE, Ledger
+from harness.records import Episode, Role, Status
+from harness.slot import Slot, Ticket, Watchdog
+from harness.study import Policy, Throughput
+from harness.worker import Job, failed, run_job
+
+
+class Scheduler:
+    """One invocation's work: `run` it once, on the main thread if Ctrl-C is to work."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        ledger: Ledger,
+        policy: Policy,
+        throughput: Throughput,
+        *,
+        run: Callable[[Job], Episode] = run_job,
+        seen: Callable[[Episode], None] = lambda _episode: None,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self._ledger, self._policy, self._throughput = ledger, policy, throughput
+        self._run, self._seen, self._tell = run, seen, tell
+        self._mutex = threading.Lock()
+        self._queue = deque(jobs)
+        self._suspects: deque[Job] = deque()
+        self._out: dict[int, Job] = {}
+        self._deaths: dict[tuple[str, str], int] = {}
+        self._tries: dict[tuple[str, str], int] = {}
+        self._numbers = 0
+        self._failures = 0
+        self._shot = False
+        self.workers = resolve_workers(throughput)
+        self.interrupt = Interrupt(policy.stop_grace_s, tell)
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether too many episodes failed (`policy.max_failures`)."""
+        most = self._policy.max_failures
+        return most is not None and self._failures >= most
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no more work is handed out: a signal came, or too many episodes failed."""
+        return self.interrupt.requested or self.gave_up
+
+    def run(self) -> int | None:
+        """Run everything; the exit status of a signal, or None when none came. Raises `LedgerError`."""
+        watchdog = Watchdog(self._hard_limit(), self._overdue)
+        try:
+            with self.interrupt:
+                while (self._queue or self._suspects) and not self.stopped:
+                    self._round(watchdog.folder)
+        except KeyboardInterrupt:
+            self._tell("Stopped at once; running episodes were given up and will be run again.")
+        finally:
+            watchdog.close()
+            if self._throughput.backend == "loky":
+                _free_workers()
+        return self.interrupt.exit_status if self.interrupt.requested else None
+
+    def _hard_limit(self) -> float | None:
+        limit = self._policy.episode_timeout_s
+        killable = self._throughput.backend == "loky" and self.workers > 1
+        return limit + self._policy.kill_after_s if limit is not None and killable else None
+
+    def _round(self, markers: str | None) -> None:
+        """Run until the queue is empty, the run is stopped, or a worker dies."""
+        alone = bool(self._suspects)
+        results = stream(
+            Slot(self._run, markers),
+            self._feed(self._suspects if alone else self._queue),
+            backend=self._throughput.backend,
+            workers=self.workers,
+            settle=self._settle,
+            stopped=lambda: self.stopped,
+            alone=alone,
+        )
+        try:
+            with warnings.catch_warnings():
+                # joblib warns of abandoned tasks after a stop, and loky of workers that it replaces; both are intended.
+                warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\..*")
+                with closing(results):
+                    for _, episode in results:
+                        self._seen(episode)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001  a lost pool: what it held is run again, with a limit
+            self._bury(error, alone)
+        else:
+            self._take_back(self._queue)
+
+    def _feed(self, source: deque[Job]) -> Iterator[Ticket]:
+        while source and not self.stopped:
+            with self._mutex:
+                self._numbers += 1
+                ticket = Ticket(self._numbers, source.popleft())
+                self._out[ticket.number] = ticket.job
+            yield ticket
+
+    def _settle(self, result: tuple[int, Episode]) -> None:
+        """Make one result durable. Runs in a callback thread; what it raises ends the run."""
+        number, episode = result
+        with self._mutex:
+            job = self._out.pop(number, None)
+        if job is None:
+            return  # the watchdog was first
+        self._ledger.append(replace(episode, attempt=job.attempt))
+        if episode.status in RETRYABLE:
+            with self._mutex:
+                self._again(job)
+
+    def _again(self, job: Job) -> None:
+        self._tries[job.key] = self._tries.get(job.key, 1) + 1
+        if self._tries[job.key] <= self._policy.attempts:
+            self._queue.appendleft(replace(job, attempt=job.attempt + 1))
+        else:
+            self._failures += 1
+
+    def _give_up(self, number: int, job: Job, reason: str, boundary: Role, status: Status, wall_s: float = 0.0) -> None:
+        episode = failed(job, reason, boundary, status, wall_s=wall_s)
+        self._settle((number, episode))
+        self._seen(episode)
+
+    def _overdue(self, number: int, age: float) -> bool:
+        with self._mutex:
+            job = self._out.get(number)
+            self._shot = self._shot or job is not None
+        if job is None:
+            return False
+        reason = f"no end after {age:.0f} s; its worker process was killed"
+        self._give_up(number, job, reason, "harness", "timeout", wall_s=age)
+        return True
+
+    def _take_back(self, source: deque[Job]) -> None:
+        """Jobs that were handed out and not run: joblib had only looked ahead to them."""
+        with self._mutex:
+            source.extendleft(reversed(self._out.values()))
+            self._out.clear()
+
+    def _bury(self, error: Exception, alone: bool) -> None:
+        """A pool is lost: decide for each job that it held."""
+        with self._mutex:
+            lost = list(self._out.items())
+            shot, self._shot = self._shot, False
+        # joblib hands out in order, so the oldest are those that were running; the rest it had only looked ahead to.
+        running = lost[: 1 if alone else self.workers]
+        if shot:
+            running = []
+        for number, job in running:
+            deaths = self._deaths[job.key] = self._deaths.get(job.key, 0) + 1
+            if alone and deaths >= self._policy.worker_deaths:
+                reason = f"its worker process died {deaths} times ({_short(error)})"
+                self._give_up(number, job, reason, "harness", "failed")
+            else:
+                self._suspects.append(job)
+                self._out.pop(number)
+        if running and not alone:
+            self._tell(
+                f"A worker process died ({type(error).__name__}); the {len(running)} episode(s) that were running "
+                "are run again, one at a time."
+            )
+        self._take_back(self._suspects if alone else self._queue)
+
+
+def resolve_workers(throughput: Throughput) -> int:
+    """How many episodes run at once: `auto` is one a usable core."""
+    if throughput.backend == "sequential":
+        return 1
+    if throughput.workers != "auto":
+        return throughput.workers
+    import joblib
+
+    return int(joblib.cpu_count())
+
+
+def _short(error: Exception) -> str:
+    """The exit codes that loky found, or else the beginning of its message."""
+    codes = re.search(r"exit codes? of the workers? (?:are|is) (\{.*?\})", str(error))
+    text = f"exit codes {codes[1]}" if codes else " ".join(str(error).split())[:160]
+    return f"{type(error).__name__}: {text}"
+
+
+def _free_workers() -> None:
+    """Give the memory of idle workers back before tracking and reports begin."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor(reuse=True).shutdown(wait=True)

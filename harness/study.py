@@ -1,0 +1,246 @@
+"""Study: one YAML file that says what is compared, and nothing about how the machine gets through it.
+
+The settings are of three kinds, and only the first decides what a finished episode is worth keeping for:
+
+* identity: environments (plugin, parameters, split, tasks, `max_steps`), actors, methods with their judges and
+  candidate sources, seeds, `rules`.  A change gives other cells.
+* policy: time limits, retries, how to stop.  A time-out is a status of its own and never a score, so limits do not
+  change what a finished row says.
+* throughput: backend and workers; and whatever parameters a plugin names in its class attribute `throughput`.
+
+Labels (`methods: {cota: ...}`) are what tables show; a plugin's name defaults to its label.  `overrides` change a part
+for one environment (`retail`) or one environment and actor (`retail/medium`), the more special one last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+
+from harness import yamlfile
+from harness.errors import UsageError, nearest
+from harness.study_check import check, complain
+
+Tool = Literal["comparator", "critic", "adviser", "candidates"]
+TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
+LABEL = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
+
+
+class Model(BaseModel):
+    """Base: unknown keys are errors, values never change afterwards, `8` is no text and `"8"` no number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Change(Model):
+    """What an override may change: parameters are merged, the rest replaced."""
+
+    plugin: str | None = None
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Part(Change):
+    """A plugin with parameters, under a label."""
+
+    overrides: dict[str, Change] = Field(default_factory=dict)
+
+    def resolved(self, environment: str, actor: str) -> Change:
+        """Plugin and parameters for one environment and actor, overrides applied."""
+        found: Change = self
+        for key in (environment, f"{environment}/{actor}"):
+            if key in self.overrides:
+                found = _merged(found, self.overrides[key])
+        return found
+
+
+class EnvironmentPart(Change):
+    """Where episodes happen: which tasks of which split, how many steps, optionally pinned to a panel."""
+
+    split: str = "test"
+    tasks: int | Literal["all"] | list[str] = "all"
+    first: int = Field(default=0, ge=0)
+    max_steps: int | None = Field(default=None, ge=1)
+    panel: str | None = Field(default=None, pattern="^[0-9a-f]{8,64}$")
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _ids_are_text(cls, tasks: Any) -> Any:
+        return [str(t) if type(t) is int else t for t in tasks] if isinstance(tasks, list) else tasks
+
+    @field_validator("tasks")
+    @classmethod
+    def _some(cls, tasks: Any) -> Any:
+        if tasks in (0, []) or (isinstance(tasks, int) and tasks < 0):
+            raise ValueError("at least one task is needed: a number, a list of ids, or 'all'")
+        if isinstance(tasks, list) and len(set(tasks)) != len(tasks):
+            raise ValueError(f"task ids stand twice: {', '.join(sorted({t for t in tasks if tasks.count(t) > 1}))}")
+        return tasks
+
+
+class MethodChange(Change):
+    """An override of a method may also name other judges or candidates."""
+
+    comparator: str | None = None
+    critic: str | None = None
+    adviser: str | None = None
+    candidates: str | None = None
+
+
+class MethodPart(MethodChange):
+    """A method and the labels of what it uses."""
+
+    overrides: dict[str, MethodChange] = Field(default_factory=dict)
+
+    def resolved(self, environment: str, actor: str) -> MethodChange:
+        """Plugin, parameters and tool labels for one environment and actor, overrides applied."""
+        found: MethodChange = self
+        for key in (environment, f"{environment}/{actor}"):
+            if key in self.overrides:
+                found = _merged(found, self.overrides[key])
+        return found
+
+
+class Rules(Model):
+    """Rules of the episode loop that change outcomes (identity)."""
+
+    replans: int = Field(default=2, ge=0, le=20)
+
+
+class Policy(Model):
+    """How hard to try (never identity). Seconds; None: no limit."""
+
+    call_timeout_s: float | None = Field(default=300.0, gt=0)
+    step_timeout_s: float | None = Field(default=None, gt=0)
+    episode_timeout_s: float | None = Field(default=3600.0, gt=0)
+    kill_after_s: float = Field(default=60.0, gt=0)  # past the episode limit, before its worker process is killed
+    retry_failed: bool = True  # failed and timed-out episodes of earlier invocations are run again
+    attempts: int = Field(default=1, ge=1, le=20)  # tries of one episode within one invocation
+    worker_deaths: int = Field(default=3, ge=1, le=20)  # after so many dead workers an episode is recorded as failed
+    max_failures: int | None = Field(default=None, ge=1)  # stop handing out after so many failures
+    stop_grace_s: float = Field(default=30.0, ge=0)  # how long Ctrl-C waits for running episodes
+
+
+class Throughput(Model):
+    """How to use the machine (never identity). `workers: auto` is one a core."""
+
+    backend: Literal["loky", "threading", "sequential"] = "loky"
+    workers: int | Literal["auto"] = "auto"
+
+    @field_validator("workers")
+    @classmethod
+    def _positive(cls, workers: Any) -> Any:
+        if workers != "auto" and workers < 1:
+            raise ValueError("at least 1, or 'auto'")
+        return workers
+
+
+class Skip(Model):
+    """Combinations that are planned but not run; an absent label means all. The reason is printed and stored."""
+
+    method: str | None = None
+    actor: str | None = None
+    environment: str | None = None
+    reason: str = Field(min_length=3)
+
+
+class Study(Model):
+    """A validated study; `load_study` reads one."""
+
+    study: str = Field(pattern=LABEL)
+    title: str = ""
+    fills: str = ""
+    hours: str | float | int = ""
+    notes: str = ""
+    environments: dict[str, EnvironmentPart] = Field(min_length=1)
+    actors: dict[str, Part] = Field(min_length=1)
+    judges: dict[str, Part] = Field(default_factory=dict)
+    candidates: dict[str, Part] = Field(default_factory=dict)
+    methods: dict[str, MethodPart] = Field(min_length=1)
+    seeds: list[int] = Field(min_length=1)
+    rules: Rules = Rules()
+    skip: list[Skip] = Field(default_factory=list)
+    policy: Policy = Policy()
+    throughput: Throughput = Throughput()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: Any) -> Any:
+        """`origin:` alone means the plugin of that name with its defaults."""
+        if not isinstance(data, Mapping):
+            return data
+        data = dict(data)
+        for section in ("environments", "actors", "judges", "candidates", "methods"):
+            if isinstance(data.get(section), Mapping):
+                data[section] = {label: _part(label, part) for label, part in data[section].items()}
+        return {key: value for key, value in data.items() if value is not None}
+
+    @field_validator("seeds")
+    @classmethod
+    def _distinct(cls, seeds: list[int]) -> list[int]:
+        if len(set(seeds)) != len(seeds):
+            raise ValueError("a seed stands twice")
+        return seeds
+
+    def __str__(self) -> str:
+        return self.study
+
+
+def _part(label: Any, part: Any) -> Any:
+    if part is None:
+        part = {}
+    if not isinstance(part, Mapping):
+        return part
+    return {"plugin": str(label)} | {key: value for key, value in part.items() if value is not None}
+
+
+def _merged(base: Any, change: Any) -> Any:
+    given = {name: getattr(change, name) for name in change.model_fields_set if name != "params"}
+    if given.get("plugin", base.plugin) != base.plugin:
+        return base.model_copy(update=given | {"params": dict(change.params)})
+    return base.model_copy(update=given | {"params": base.params | change.params})
+
+
+def parse_study(document: yamlfile.Document) -> Study:
+    """A study from a loaded document. Raises `UsageError` listing everything that is wrong, each with its place."""
+    if not isinstance(document.data, Mapping):
+        raise UsageError(f"{document.source}: a study is a mapping with keys such as {', '.join(Study.model_fields)}.")
+    try:
+        study = Study.model_validate(document.data)
+    except ValidationError as error:
+        raise complain(error, document, Study) from error
+    check(study, document)
+    return study
+
+
+def load_study(name_or_path: str | Path) -> Study:
+    """A study by its name in `experiments/` or by the path of a YAML file. Raises `UsageError`."""
+    return parse_study(yamlfile.load(find(name_or_path)))
+
+
+def find(name_or_path: str | Path) -> Path:
+    """The file of a study. Raises `UsageError` with the nearest name."""
+    given = Path(name_or_path)
+    if given.suffix in (".yaml", ".yml") or given.is_file():
+        if not given.is_file():
+            raise UsageError(f"There is no study file {given}.{nearest(given.stem, known())}")
+        return given
+    studies = known()
+    if str(name_or_path) not in studies:
+        raise UsageError(f"Unknown study {str(name_or_path)!r}.{nearest(str(name_or_path), studies)}")
+    return studies[str(name_or_path)]
+
+
+def known() -> dict[str, Path]:
+    """Studies by name: `./experiments` of the working directory first, then those that came with the package."""
+    return {path.stem: path for folder in reversed(list(_folders())) for path in sorted(folder.glob("*.yaml"))}
+
+
+def _folders() -> Iterator[Path]:
+    if Path("experiments").is_dir():
+        yield Path("experiments")
+    with resources.as_file(resources.files("experiments")) as folder:
+        yield folder

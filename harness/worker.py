@@ -1,0 +1,198 @@
+"""Worker: one job, from its specification to an `Episode`, in whatever process or thread it lands.
+
+Environments, actors, methods and judges are built once and kept by the process.  An environment holds one episode at
+a time, so each running job borrows its own; the others are shared.  What an abandoned call may still be using (after a
+time-out) is not used again.  Nothing is raised to the scheduler: whatever goes wrong becomes a failed episode.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from harness import registry
+from harness.desk import Tools
+from harness.errors import EpisodeError
+from harness.grid import Cell
+from harness.loop import Limits, run_episode
+from harness.records import Episode, Role, Status
+from harness.seeds import digest
+
+IDLE_ENVIRONMENTS = 6
+SHARED_PARTS = 48
+KINDS: dict[str, registry.Kind] = {
+    "actor": "actors",
+    "method": "methods",
+    "comparator": "judges",
+    "critic": "judges",
+    "adviser": "judges",
+    "candidates": "candidates",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to run; `cell.tasks` is empty here, a job carries what it needs and no more."""
+
+    cell: Cell
+    task_id: str
+    fingerprint: str
+    limits: Limits
+    attempt: int = 1
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of its row in the ledger."""
+        return self.cell.key, self.task_id
+
+
+class Workshop:
+    """What one process has built so far; bounded, oldest out first. Safe to use from several threads."""
+
+    def __init__(self, idle: int = IDLE_ENVIRONMENTS, shared: int = SHARED_PARTS) -> None:
+        self._lock = threading.RLock()
+        self._idle: list[tuple[str, Any]] = []
+        self._shared: OrderedDict[str, Any] = OrderedDict()
+        self._bounds = (idle, shared)
+
+    def part(self, role: str, spec: Mapping[str, Any]) -> Any:
+        """A shared actor, method, judge or candidate source. Built under the lock: never twice, however slow."""
+        key = digest([KINDS[role], spec])
+        with self._lock:
+            if key not in self._shared:
+                self._shared[key] = registry.create(KINDS[role], spec["plugin"], spec["params"])
+                if len(self._shared) > self._bounds[1]:
+                    self._shared.popitem(last=False)
+            self._shared.move_to_end(key)
+            return self._shared[key]
+
+    def forget(self, specs: Mapping[str, Mapping[str, Any]]) -> None:
+        """Drop shared parts that an abandoned call may still be using."""
+        with self._lock:
+            for role in specs.keys() & KINDS.keys():
+                self._shared.pop(digest([KINDS[role], specs[role]]), None)
+
+    @contextmanager
+    def environment(self, spec: Mapping[str, Any]) -> Iterator[Borrowed]:
+        """An environment of one's own for the time of the block."""
+        key = digest(spec)
+        borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
+        try:
+            yield borrowed
+        except BaseException:
+            borrowed.fit = False
+            raise
+        finally:
+            if borrowed.fit:
+                self._give(key, borrowed.value)
+            elif not borrowed.abandoned:
+                _close(borrowed.value)
+
+    def _take(self, key: str) -> Any | None:
+        with self._lock:
+            for index in range(len(self._idle) - 1, -1, -1):
+                if self._idle[index][0] == key:
+                    return self._idle.pop(index)[1]
+        return None
+
+    def _give(self, key: str, value: Any) -> None:
+        with self._lock:
+            self._idle.append((key, value))
+            surplus = [self._idle.pop(0)[1] for _ in range(len(self._idle) - self._bounds[0])]
+        for old in surplus:
+            _close(old)
+
+
+def _close(environment: Any) -> None:
+    """An environment that cannot even be closed must not take the record of its last episode with it."""
+    try:
+        environment.close()
+    except Exception as error:  # noqa: BLE001  said, and the episode's record is kept
+        warnings.warn(f"{type(environment).__name__}.close() failed: {error}", RuntimeWarning, stacklevel=2)
+
+
+@dataclass(slots=True)
+class Borrowed:
+    """A borrowed environment; `fit`: may be used again, `abandoned`: a lost thread may still be inside it."""
+
+    value: Any
+    fit: bool = True
+    abandoned: bool = False
+
+
+_WORKSHOP = Workshop()
+
+
+def run_job(job: Job) -> Episode:
+    """Run one episode; every failure comes back as a row that says who broke."""
+    began = time.time()
+    try:
+        return _run(job, _WORKSHOP)
+    except EpisodeError as error:
+        return failed(job, error.reason, error.boundary, began=began)
+    except Exception as error:  # noqa: BLE001  becomes the episode's record
+        return failed(job, f"{type(error).__name__}: {error}", "harness", began=began)
+
+
+def _run(job: Job, workshop: Workshop) -> Episode:
+    spec = job.cell.spec
+    tools = {role: workshop.part(role, spec[role]) for role in KINDS.keys() & spec.keys()}
+    with workshop.environment(spec["environment"]) as borrowed:
+        if borrowed.value.fingerprint(job.task_id) != job.fingerprint:
+            raise EpisodeError(
+                "environment", f"the data of task {job.task_id!r} on this machine is not that of the study's panel"
+            )
+        episode = run_episode(
+            environment=borrowed.value,
+            actor=tools.pop("actor"),
+            method=tools.pop("method"),
+            tools=Tools(**tools),
+            cell=job.cell,
+            task_id=job.task_id,
+            limits=job.limits,
+            attempt=job.attempt,
+        )
+        borrowed.fit = episode.status not in ("failed", "timeout") and not _abandoned(episode)
+        borrowed.abandoned = episode.status == "timeout" or _abandoned(episode)
+    if borrowed.abandoned:
+        workshop.forget(spec)
+    return episode
+
+
+def _abandoned(episode: Episode) -> bool:
+    """Whether a review was left behind on its thread at some step."""
+    return any("timeout" in review.fail_open for step in episode.steps for review in step.reviews)
+
+
+def failed(
+    job: Job, reason: str, boundary: Role, status: Status = "failed", began: float | None = None, wall_s: float = 0.0
+) -> Episode:
+    """A row for an episode of which nothing is left but the reason."""
+    cell = job.cell
+    return Episode(
+        cell=cell.key,
+        study=cell.study,
+        method=cell.method,
+        actor=cell.actor,
+        environment=cell.environment,
+        seed=cell.seed,
+        split=cell.split,
+        task_id=job.task_id,
+        status=status,
+        reason=reason,
+        reward=None,
+        success=None,
+        steps=(),
+        seconds={},
+        usage={},
+        boundary=boundary,
+        attempt=job.attempt,
+        started_at=time.time() if began is None else began,
+        wall_s=wall_s if began is None else max(0.0, time.time() - began),
+    )
