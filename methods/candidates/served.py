@@ -1,7 +1,7 @@
 """Served small-LM candidates: the same generator and modes, behind an OpenAI-compatible endpoint.
 
-
-
+Each lead is the beginning of the assistant's own message, which the server goes on with (`continue_final_message`,
+known to vLLM and SGLang); the prompts of a draw share everything before it, so a prefix cache does the state once.
 """
 
 from __future__ import annotations
