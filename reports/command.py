@@ -1,0 +1,40 @@
+"""The command `cota-bench report`: found by the command line through its entry point; imports nothing heavy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    study: Annotated[str, typer.Argument(help="Name of a study, or path of its YAML file.")],
+    results: Annotated[Path, typer.Option(help="Folder that holds one folder a study.")] = Path("results"),
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Read the tracking store instead of the ledger.")] = False,
+    tracking_uri: Annotated[
+        str | None,
+        typer.Option(help="Read this MLflow store; default: MLFLOW_TRACKING_URI, else SQLite in the folder."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write; default: results/STUDY/report.")] = None,
+) -> None:
+    """Write the tables of a study from its ledger, or from MLflow with identical numbers."""
+    from harness.tracking.client import resolve_uri
+    from reports.frames import open_source
+    from reports.write import write_report
+
+    name = study_name(study)
+    folder = results / name
+    tracked = mlflow or tracking_uri is not None
+    source = open_source(resolve_uri(tracking_uri, results), name) if tracked else open_source(folder)
+    paths = write_report(source, out or folder / "report")
+    typer.echo(f"From {source.origin}: {len(source.rows)} episodes. Wrote {paths[0]} and {len(paths) - 1} more files.")
+
+
+def study_name(study: str) -> str:
+    """The name under which a study's results are kept."""
+    if not study.endswith((".yaml", ".yml")):
+        return study
+    from harness.study import load_study
+
+    return load_study(study).study

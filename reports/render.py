@@ -1,0 +1,107 @@
+"""Renderers: one `Table` as Markdown, as LaTeX (booktabs, compiles as it is) and as CSV.
+
+Every text is escaped for its format: labels and task ids come from users, reasons from models.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from reports.table import Column, Entry, Table
+
+LATEX: Final = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "†": r"\textsuperscript{\textdagger}", "×": r"$\times$",
+    "[": "{[}", "]": "{]}",
+}  # fmt: skip
+WIDE: Final = 8
+
+
+def markdown(table: Table) -> str:
+    """The table with title, caption and notes as GitHub Markdown."""
+    heads = [f"{c.group} {c.head}".strip() for c in table.columns]
+    lines = [f"**{md(table.title)}** " + " ".join(md(text) for text in table.caption), ""]
+    lines.append("| " + " | ".join(md(head) for head in heads) + " |")
+    lines.append("| " + " | ".join("---:" if c.numeric else "---" for c in table.columns) + " |")
+    lines += ["| " + " | ".join(_md_entry(item) for item in row) + " |" for row in table.body]
+    if table.notes:
+        lines += ["", *(f"- {md(note)}" for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: Table) -> str:
+    """The table as a LaTeX `table` environment; needs the packages booktabs and, when wide, graphicx."""
+    spec = "".join("r" if column.numeric else "l" for column in table.columns)
+    wide = len(table.columns) > WIDE
+    lines = ["% needs \\usepackage{booktabs}" + (" and \\usepackage{graphicx}" if wide else "")]
+    lines += [r"\begin{table}[t]", r"\centering", rf"\caption{{{_caption(table)}}}", rf"\label{{tab:{table.name}}}"]
+    lines += [r"\small"] + ([r"\resizebox{\linewidth}{!}{%"] if wide else [])
+    lines += [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", *_tex_heads(table.columns), r"\midrule"]
+    for row in table.body:
+        lines += _tex_row(row)
+    lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
+    if table.notes:
+        lines += ["", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize\raggedright"]
+        lines += [rf"{tex(note)}\par" for note in table.notes] + [r"\end{minipage}"]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def to_csv(table: Table) -> str:
+    """The tidy rows in full precision; an unknown value is empty."""
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for row in table.data for name in row))
+    writer = csv.DictWriter(out, names, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(table.data)
+    return out.getvalue()
+
+
+def md(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    for sign in "\\`*_|<>":
+        text = text.replace(sign, "\\" + sign)
+    # A bracket is plain text unless it could open a link.
+    return " ".join(text.replace("](", "\\](").replace("][", "\\][").split())
+
+
+def tex(text: str) -> str:
+    """Text that LaTeX shows as it is; signs that its usual fonts lack become a question mark."""
+    return "".join(LATEX.get(c, c if " " <= c <= "ſ" else ("?" if c.strip() else " ")) for c in text)
+
+
+def _md_entry(item: Entry) -> str:
+    parts = [md(item.text) + item.marks, md(item.interval), md(f"({item.extra})") if item.extra else ""]
+    return " ".join(part for part in parts if part)
+
+
+def _caption(table: Table) -> str:
+    return rf"\textbf{{{tex(table.title)}}} " + " ".join(tex(text) for text in table.caption)
+
+
+def _tex_heads(columns: Sequence[Column]) -> Iterator[str]:
+    if any(column.group for column in columns):
+        spans = [(group, len(list(members))) for group, members in groupby(columns, key=lambda c: c.group)]
+        top = [
+            rf"\multicolumn{{{size}}}{{c}}{{{tex(group)}}}" if group else " & " * (size - 1) for group, size in spans
+        ]
+        yield " & ".join(top) + r" \\"
+        at = 1
+        rules = []
+        for group, size in spans:
+            if group:
+                rules.append(rf"\cmidrule(lr){{{at}-{at + size - 1}}}")
+            at += size
+        yield " ".join(rules)
+    yield " & ".join(tex(column.head) for column in columns) + r" \\"
+
+
+def _tex_row(row: Sequence[Entry]) -> Iterator[str]:
+    yield " & ".join(tex(item.text + item.marks) for item in row) + r" \\"
+    small = [" ".join(filter(None, (item.interval, f"({item.extra})" if item.extra else ""))) for item in row]
+    if any(small):
+        yield " & ".join(rf"{{\scriptsize {tex(text)}}}" if text else "" for text in small) + r" \\[2pt]"
