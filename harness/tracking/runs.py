@@ -25,7 +25,7 @@ NOTE_CHARS: Final = 8000
 KEY_CHARS: Final = 250
 DIGEST: Final = "cota.digest"
 STATUS: Final = "cota.status"
-LAYOUT: Final = "2"
+LAYOUT: Final = "3"
 
 Points = Mapping[str, Sequence[tuple[int, float]]]
 

@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import time
-import urllib.request
 import zlib
 from pathlib import Path
 
@@ -18,12 +17,10 @@ from harness.errors import UsageError
 from harness.tracking import client as client_
 from harness.tracking import views
 from harness.tracking.client import TrackerDown, connect, redacted, resolve_uri
-from harness.tracking.plan import PlannedCell
 from harness.tracking.read import from_mlflow, studies
 from harness.tracking.sync import sync
 from harness.tracking.ui import free_port, start_ui
 from reports.summary import summarise
-from reports.write import write_report
 from tests.tracking.conftest import bare
 
 
@@ -147,36 +144,3 @@ def test_a_port_in_use_is_said(folder: Path) -> None:
         taken.listen()
         with pytest.raises(UsageError, match="in use"):
             start_ui(folder, taken.getsockname()[1])
-
-
-def test_a_real_server(folder: Path, tmp_path: Path, cells: list[PlannedCell]) -> None:
-    """Serve the store, write a second one over HTTP, read it back, kill the server, and find that out quickly."""
-    sync(folder, summarise=summarise)
-    said: list[str] = []
-    ui = start_ui(folder, say=said.append)
-    try:
-        assert ui.link in said[0]
-        with urllib.request.urlopen(ui.base + "/health") as answer:
-            assert answer.status == 200
-        pid = ui.process.pid if ui.process else 0
-        assert pid
-        # The same runs are found over HTTP by their cell tags: nothing is written twice.
-        again = sync(folder, ui.base, summarise=summarise)
-        assert (again.written, again.unchanged) == (0, 12)
-        assert again.link is not None
-        assert again.link.startswith(ui.base)
-        other = folder.rename(folder.parent / "demo2")
-        text = (other / "study.json").read_text().replace('"study": "demo"', '"study": "demo2"')
-        (other / "study.json").write_text(text)
-        assert sync(other, ui.base, summarise=summarise).written == 12
-        ours = {path.name: path.read_bytes() for path in write_report(other, tmp_path / "a")}
-        theirs = {path.name: path.read_bytes() for path in write_report(ui.base, tmp_path / "b", study="demo2")}
-        assert ours == theirs
-        linked = from_mlflow(ui.base, "demo2").links
-        assert all(link.startswith(ui.base) for link in linked.values())
-    finally:
-        ui.stop()
-    began = time.monotonic()
-    with pytest.raises(TrackerDown):
-        sync(other, ui.base, summarise=summarise)
-    assert time.monotonic() - began < 6
