@@ -72,13 +72,20 @@ class Streams:
 class CellLike(Protocol):
     """What the loop needs to know of a cell."""
 
-    key: str
-    study: str
-    method: str
-    actor: str
-    environment: str
-    seed: int
-    split: str
+    @property
+    def key(self) -> str: ...
+    @property
+    def study(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def actor(self) -> str: ...
+    @property
+    def environment(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def split(self) -> str: ...
 
 
 def classify(new: Action, old: Action, recommended: tuple[Action, ...]) -> Response:

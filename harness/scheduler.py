@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections import deque
@@ -172,7 +173,7 @@ class Scheduler:
         for number, job in running:
             deaths = self._deaths[job.key] = self._deaths.get(job.key, 0) + 1
             if alone and deaths >= self._policy.worker_deaths:
-                reason = f"its worker process died {deaths} times ({type(error).__name__}: {_short(error)})"
+                reason = f"its worker process died {deaths} times ({_short(error)})"
                 self._give_up(number, job, reason, "harness", "failed")
             else:
                 self._suspects.append(job)
@@ -197,8 +198,10 @@ def resolve_workers(throughput: Throughput) -> int:
 
 
 def _short(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 200 else text[:200] + "..."
+    """The exit codes that loky found, or else the beginning of its message."""
+    codes = re.search(r"exit codes? of the workers? (?:are|is) (\{.*?\})", str(error))
+    text = f"exit codes {codes[1]}" if codes else " ".join(str(error).split())[:160]
+    return f"{type(error).__name__}: {text}"
 
 
 def _free_workers() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from harness.protocols import Mind
 from harness.records import Advice, DecisionState, Proposal
 
@@ -10,6 +13,7 @@ class MockActor:
     """Mock: proposes the same action for ever (simulated)."""
 
     simulated = True
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 0, "seconds": 0.0001}
 
     def __init__(self, action: str = "right") -> None:
         self.action = action

@@ -9,8 +9,9 @@ some attachment to what it was about to do, so it adopts, keeps or finds somethi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from harness.errors import EpisodeError, UsageError, nearest
 from harness.protocols import Mind, Oracle
@@ -47,6 +48,7 @@ class SimulatedActor:
     """
 
     simulated = True
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "seconds": 0.002}
 
     def __init__(self, competence: str = "medium", noise: float | None = None) -> None:
         self.competence = competence

@@ -104,11 +104,12 @@ def show(
     episode: Annotated[str, typer.Argument(help="Task id, CELL:TASK, or method/actor/environment/seed/task.")],
     results: RESULTS = DEFAULT_RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="The record itself.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Whole observations and thoughts.")] = False,
 ) -> None:
     """Show one episode step by step."""
     from harness.cli.tracked import show_command
 
-    raise SystemExit(show_command(study, episode, results, as_json))
+    raise SystemExit(show_command(study, episode, results, as_json, full))
 
 
 @app.command(name="list")

@@ -6,7 +6,7 @@ only by what actors and methods do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from harness.errors import IllegalAction, UsageError, nearest
@@ -42,6 +42,7 @@ class MockEnvironment:
     version: ClassVar[str] = "1"
     metric: ClassVar[str] = "success_rate"
     max_steps: ClassVar[int] = 20
+    estimate: ClassVar[Mapping[str, float]] = {"seconds": 0.0001}
     simulated: tuple[str, ...] = ("environment",)
 
     def __init__(self, length: int = 5, size: int = 100) -> None:

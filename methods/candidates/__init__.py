@@ -1,1 +1,1 @@
-"""Candidate sources: mu(.|s), one file each."""
+"""Candidate sources: mu(.|s), the reference distribution that a proposal is compared with (paper appendix B.6)."""

@@ -1,21 +1,24 @@
-"""Environment candidates: legal actions, uniform without replacement (paper appendix B.6)."""
+"""Environment candidates: executable actions that the environment exposes here (paper appendix B.6, first source).
+
+Uniform without replacement from a finite pool, which is the sampling that Proposition 3.1 allows besides independent
+draws.  A draw of k is the beginning of a draw of more, so asking again for more changes nothing that was drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.protocols import Desk
-from harness.records import Candidate
 from harness.seeds import stream
+from methods.candidates.drawn import Drawn, Sieve
 
 
 class EnvironmentCandidates:
     """Legal actions exposed by the environment, uniform without replacement."""
 
-    def draw(self, desk: Desk, k: int) -> Sequence[Candidate]:
-        """Up to k candidates; the proposal is left out before drawing, so that k alternatives come where k exist."""
-        mine = desk.proposal.action.canonical
-        pool = {action.canonical: action for action in desk.pool() if action.canonical != mine}
-        order = sorted(pool)
+    def draw(self, desk: Desk, k: int) -> Drawn:
+        """Up to k actions of `desk.pool()`, never the proposal."""
+        pool = {action.canonical: action for action in desk.pool()}
+        order = sorted(pool)  # so that the draw depends on what is executable, not on how it is listed
         stream(role="environment-candidates", seed=desk.seed).shuffle(order)
-        return [Candidate(pool[name], "environment") for name in order[:k]]
+        sieve = Sieve(desk, k, "environment")
+        sieve.offer_all(pool[name] for name in order)
+        return sieve.drawn()

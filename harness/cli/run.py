@@ -1,0 +1,159 @@
+"""`cota-bench run` and `cota-bench plan`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError, nearest
+from harness.estimate import render
+from harness.grid import Plan, explain
+from harness.records import Episode
+from harness.run import run_study, status
+from harness.scheduler import resolve_workers
+from harness.seeds import digest
+from harness.study import Study, load_study
+
+SYNCED = ".synced"  # which store was last brought up to date with the ledger
+
+
+def hook(group: str, name: str) -> Callable[..., Any] | None:
+    """What another package offers under an entry point, or None; the harness imports none of them by name."""
+    for point in entry_points(group=f"cota_bench.{group}", name=name):
+        found: Callable[..., Any] = point.load()
+        return found
+    return None
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
+    """The study with throughput settings from the command line. Raises `UsageError`."""
+    change: dict[str, Any] = {}
+    if workers is not None:
+        if workers < 1:
+            raise UsageError(f"--workers must be at least 1, not {workers}.")
+        change["workers"] = workers
+    if backend is not None:
+        valid = ("loky", "threading", "sequential")
+        if backend not in valid:
+            raise UsageError(f"Unknown backend {backend!r}.{nearest(backend, valid)}")
+        change["backend"] = backend
+    return study.model_copy(update={"throughput": study.throughput.model_copy(update=change)})
+
+
+def prepared(study: Study, dry: bool = False) -> Study:
+    """The study with what it has to train first in place (or, dry, said what is missing)."""
+    prepare = hook("prepare", "judges")
+    if prepare is None:
+        return study
+    found: Study = prepare(study, dry=dry, say=_say)
+    return found
+
+
+def run_command(
+    name: str,
+    results: Path,
+    tracking_uri: str | None,
+    workers: int | None,
+    backend: str | None,
+    tracking: bool,
+    report: bool,
+) -> int:
+    """Run, track, report; returns the exit status."""
+    study = prepared(adjusted(load_study(name), workers, backend))
+    folder = results / study.study
+    tracker = _Tracker(folder, tracking_uri)
+    summary = run_study(study, results, observers=[tracker] if tracking else [])
+    print(summary.text())
+    code = summary.exit_status
+    if summary.stopped_by is not None:
+        return code
+    if report and not (summary.ran == 0 and _fresh(folder, "report/report.md")):
+        code = max(code, _report(folder))
+    if tracking and not (summary.ran == 0 and _fresh(folder, SYNCED, tracking_uri)):
+        code = max(code, _sync(folder, tracking_uri, study.study))
+    return code
+
+
+def _fresh(folder: Path, made: str, tracking_uri: str | None = None) -> bool:
+    """Whether what was made from the ledger is newer than it (and, for the store, was made for this address)."""
+    file, ledger = folder / made, folder / "ledger.jsonl.gz"
+    if not file.exists() or not ledger.exists() or file.stat().st_mtime < ledger.stat().st_mtime:
+        return False
+    return made != SYNCED or file.read_text(encoding="utf-8") == digest(tracking_uri)
+
+
+class _Tracker:
+    """Opens the tracking store at the first stored episode, so that a run with nothing to do never does."""
+
+    def __init__(self, folder: Path, tracking_uri: str | None) -> None:
+        self._given = (folder, tracking_uri)
+        self._live: Callable[[Episode], None] | None = None
+
+    def __call__(self, episode: Episode) -> None:
+        if self._live is None:
+            from harness.tracking.live import LiveTracker
+
+            tracker = LiveTracker(*self._given, say=_say)
+            tracker.check()
+            self._live = tracker
+        self._live(episode)
+
+
+def _report(folder: Path) -> int:
+    write = hook("reports", "write")
+    if write is None:
+        _say("No reports package is installed, so no table is written.")
+        return 0
+    try:
+        paths = write(folder, folder / "report")
+    except (UsageError, ModuleNotFoundError) as error:
+        _say(f"error: the tables could not be written: {error}")
+        return 1
+    table = folder / "report" / "table1.md"
+    if table.exists():
+        print(f"\n{table.read_text(encoding='utf-8')}")
+    print(f"tables: {paths[0].parent}")
+    return 0
+
+
+def _sync(folder: Path, tracking_uri: str | None, study: str) -> int:
+    from harness.tracking.sync import sync
+
+    try:
+        result = sync(folder, tracking_uri)
+    except (UsageError, ModuleNotFoundError) as error:
+        _say(f"error: {error}\nNothing is lost: the ledger is complete. Later: cota-bench sync {study}")
+        return 1
+    (folder / SYNCED).write_text(digest(tracking_uri), encoding="utf-8")
+    print(f"MLflow: {result.written} run(s) written, {result.unchanged} unchanged. Look: cota-bench ui {study}")
+    return 0
+
+
+def plan_command(name: str, results: Path, wanted: str | None) -> int:
+    """Print where a study stands and what the rest will take."""
+    study = prepared(load_study(name), dry=True)
+    plan, view = status(study, results, verify=True)
+    if wanted is not None:
+        print(explain(_cell(plan, wanted)))
+        return 0
+    print(f"{study.study}: {study.title}" if study.title else study.study)
+    print(render(view, resolve_workers(study.throughput)))
+    for label, panel in plan.panels.items():
+        print(f"panel {label}: {len(panel.ids)} tasks, {panel.digest}")
+    return 0
+
+
+def _cell(plan: Plan, prefix: str) -> Any:
+    cells = [*plan.cells, *(cell for cell, _ in plan.skipped)]
+    found = [cell for cell in cells if cell.key.startswith(prefix)]
+    if len(found) != 1:
+        listed = "\n".join(f"  {cell.key}  {cell}" for cell in found or cells)
+        raise UsageError(f"{len(found)} cells begin with {prefix!r}. Cells:\n{listed}")
+    return found[0]

@@ -1,0 +1,64 @@
+"""`cota-bench sync`, `ui` and `show`: what was tracked, looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.errors import UsageError, nearest
+from harness.study import load_study
+
+
+def study_folder(study: str, results: Path) -> Path:
+    """The results folder of a study, by name or by its YAML file. Raises `UsageError` with the nearest there is."""
+    name = load_study(study).study if study.endswith((".yaml", ".yml")) else study
+    folder = results / name
+    if not folder.is_dir():
+        there = [path.name for path in results.iterdir() if path.is_dir()] if results.is_dir() else []
+        raise UsageError(
+            f"There are no results of {name!r} in {results}.{nearest(name, there)} Run it: cota-bench run {study}"
+        )
+    return folder
+
+
+def sync_command(study: str, results: Path, tracking_uri: str | None) -> int:
+    """Rebuild MLflow from the ledger."""
+    from harness.tracking.sync import sync
+
+    result = sync(study_folder(study, results), tracking_uri)
+    print(
+        f"{result.uri}: {result.written} run(s) written, {result.unchanged} unchanged, "
+        f"{result.incomplete} cell(s) incomplete; experiments {result.experiments[0]}, {result.experiments[1]}"
+    )
+    return 0
+
+
+def ui_command(study: str | None, results: Path, tracking_uri: str | None, port: int) -> int:
+    """Serve the MLflow UI until Ctrl-C."""
+    from harness.tracking.ui import start_ui
+
+    folder = study_folder(study, results) if study else results
+    ui = start_ui(folder, port, tracking_uri=tracking_uri)
+    if ui.process is None:
+        return 0
+    print("Ctrl-C stops the server.", flush=True)
+    try:
+        return ui.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        ui.stop()
+
+
+def show_command(study: str, episode: str, results: Path, as_json: bool, full: bool) -> int:
+    """Print one episode."""
+    from rich.console import Console
+
+    from harness import show
+
+    folder = study_folder(study, results)
+    found = show.one(folder, show.wanted_of(episode, folder))
+    if as_json:
+        print(show.as_json(found))
+    else:
+        show.show(found, Console(), full=full)
+    return 0
