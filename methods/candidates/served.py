@@ -6,7 +6,7 @@ known to vLLM and SGLang); the prompts of a draw share everything before it, so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -83,6 +83,7 @@ class ServedSmallLMCandidates(SmallLMCandidates):
     """
 
     version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 4, "prompt": 6000, "completion": 60, "seconds": 0.5}
     throughput: ClassVar[tuple[str, ...]] = (
         "base_url",
         "key_env",

@@ -9,7 +9,7 @@ append-only, most of it with those of the step before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, ClassVar, cast
@@ -53,6 +53,8 @@ class ServedComparator:
 
     needs_oracle = False
     version: ClassVar[str] = "1"
+    # K=4: four comparisons and about two of the other order, each with the whole state (paper table 11: 9,700 tokens).
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 6, "prompt": 9600, "completion": 6, "seconds": 0.3}
     throughput: ClassVar[tuple[str, ...]] = (
         "base_url",
         "key_env",
