@@ -2,8 +2,8 @@
 
 A study's `training:` section holds recipes.  A recipe names an environment and an actor of the study, how many branches
 to collect, how pairs are made, and what is trained from them.  A judge says `model: trained:LABEL/comparator`, an
-offline candidate source `data: trained:LABEL/branches`; both are replaced by folders whose name is the recipe's hash, so a recipe
-is trained once on a machine and found by every later run and study.  The hash is made from what is declared, before
+offline candidate source `data: trained:LABEL/branches`; both are replaced by folders whose name is the recipe's hash,
+so a recipe is trained once on a machine and found by every later run and study.  The hash is made from what is declared, before
 anything is trained, so a plan can name cells whose judges do not exist yet.
 """
 
@@ -217,7 +217,8 @@ def collected(one: Prepared, say: Say = print) -> Collected:
         if done == total or time.monotonic() - last > 10:
             last = time.monotonic()
             rate = done / max(last - began, 1e-9)
-            say(f"{one.label}: branches of {done}/{total} tasks, {rate:.2g} tasks/s, {(total - done) / rate:.0f} s to go")
+            left = (total - done) / rate
+            say(f"{one.label}: branches of {done}/{total} tasks, {rate:.2g} tasks/s, {left:.0f} s to go")
 
     made = collect(one.spec, one.folder / "branches", one.throughput, progress)
     if not made.complete:
