@@ -13,6 +13,7 @@ joblib had looked ahead to are answered as not run instead of being started.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -33,17 +34,33 @@ class Settling:
 
     settle: Callable[[Any], None]
     stopped: Callable[[], bool]
+    unanswered: deque[tuple[Callable[[Any], None], _NotRun]]
+    answering: bool = False
 
     def submit(self, func: Any, callback: Callable[[Any], None]) -> Any:
         """Start a task, unless the run was stopped or the pool is broken."""
         if self.stopped():
-            callback(_NotRun())
-            return None
+            return self._answer(callback, _NotRun())
         try:
             return super().submit(func, callback)  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001  raised in the consumer instead of being lost in a callback thread
-            callback(_NotRun(error))
-            return None
+            return self._answer(callback, _NotRun(error))
+
+    def _answer(self, callback: Callable[[Any], None], out: _NotRun) -> None:
+        """Call back in a loop: each callback submits the next task, which would nest as deep as joblib looked ahead.
+
+        joblib submits under its lock, so only one thread is ever here.
+        """
+        self.unanswered.append((callback, out))
+        if self.answering:
+            return
+        self.answering = True
+        try:
+            while self.unanswered:
+                earliest, answer = self.unanswered.popleft()
+                earliest(answer)
+        finally:
+            self.answering = False
 
     def retrieve_result_callback(self, out: Any) -> list[Any]:
         """Results of a batch, each settled. What this raises, the consumer's loop raises."""
@@ -104,7 +121,7 @@ def _backend(name: str, settle: Callable[[Any], None], stopped: Callable[[], boo
     kind = type(f"Settling{base.__name__}", (Settling, base), {})
     options = {"inner_max_num_threads": threads_each(workers)} if base.supports_inner_max_num_threads else {}
     made = kind(**options)
-    made.settle, made.stopped = settle, stopped
+    made.settle, made.stopped, made.unanswered = settle, stopped, deque()
     return made
 
 

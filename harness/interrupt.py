@@ -2,7 +2,8 @@
 
 The first signal only sets a flag: nothing more is handed out, running episodes may end.  The second, or the end of the
 grace time, raises `KeyboardInterrupt` in the main thread and what is running is given up.  A handler writes nothing:
-every episode that ended is in the ledger already, so there is nothing to save.
+every episode that ended is in the ledger already, so there is nothing to save.  It takes no lock either (the thread
+that it interrupts may hold it): a helper thread does the talking and the waiting.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Interrupt:
         self._grace_s = grace_s
         self._tell = tell
         self._old: dict[int, Any] = {}
-        self._timer: threading.Timer | None = None
+        self._over = threading.Event()
 
     @property
     def requested(self) -> bool:
@@ -39,12 +40,12 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
+            threading.Thread(target=self._attend, daemon=True, name="interrupt").start()
             self._old = {number: signal.signal(number, self._handle) for number in SIGNALS}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._over.set()
         for number, handler in self._old.items():
             signal.signal(number, handler)
 
@@ -52,13 +53,17 @@ class Interrupt:
         if self.requested:
             raise KeyboardInterrupt
         self.signal = number
-        self._timer = threading.Timer(self._grace_s, os.kill, (os.getpid(), number))
-        self._timer.daemon = True
-        self._timer.start()
+
+    def _attend(self) -> None:
+        while not self.requested:
+            if self._over.wait(0.05):
+                return
         self._tell(
             f"Stopping: no more episodes are started, running ones have {self._grace_s:g} s to end. "
             "Press Ctrl-C again to stop at once."
         )
+        if not self._over.wait(self._grace_s):
+            os.kill(os.getpid(), self.signal or signal.SIGINT)
 
 
 def shield_worker() -> None:

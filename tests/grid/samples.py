@@ -41,7 +41,18 @@ def episode(task: str = "test-0", status: str = "done", cell: str = "c" * 16, **
     )  # fmt: skip
     seconds, usage = {"actor": 0.5, "harness": 0.001}, {"actor": Usage(2, 20, 4), "advisor": Usage(1, None, 3)}
     steps = tuple(
-        Step(i, f"at {i} é \u2028", 3, (review, Review(right)), right, "why", 0.0 if i == 0 else None, i == 1, seconds, usage)
+        Step(
+            i,
+            f"at {i} é \u2028",
+            3,
+            (review, Review(right)),
+            right,
+            "why",
+            0.0 if i == 0 else None,
+            i == 1,
+            seconds,
+            usage,
+        )
         for i in range(2)
     )
     scored = status in ("done", "truncated")

@@ -79,8 +79,8 @@ def test_damage_anywhere_costs_only_the_records_it_touches(tmp_path_factory, dat
     start = data.draw(st.integers(0, len(whole) - 1))
     size = data.draw(st.integers(1, min(600, len(whole) - start)))
     noise = data.draw(st.binary(min_size=size, max_size=size))
-    touched = {f.head["task_id"] for f in parts if any(
-        whole[i] != noise[i - start] for i in range(max(start, f.offset), min(start + size, f.offset + f.size)))}  # fmt: skip
+    hit = [i for i in range(start, start + size) if whole[i] != noise[i - start]]
+    touched = {f.head["task_id"] for f in parts if any(f.offset <= i < f.offset + f.size for i in hit)}
     whole[start : start + size] = noise
     (folder / FILE).write_bytes(bytes(whole))
     if not frames.plausible(bytes(whole[:16])) and len(touched) == len(TASKS):

@@ -9,10 +9,18 @@ from harness.study import find, load_study
 from tests.grid.samples import BASE, study
 
 CASES = [
-    ("seeds: [0, 1]", "sedes: [0, 1]", ["study.yaml:10:1: sedes", "Did you mean 'seeds'?", "the key 'seeds' is needed"]),
+    (
+        "seeds: [0, 1]",
+        "sedes: [0, 1]",
+        ["study.yaml:10:1: sedes", "Did you mean 'seeds'?", "the key 'seeds' is needed"],
+    ),
     ("{plugin: t-plain}", "{plugin: t-plian}", ["methods.plain.plugin", "Did you mean 't-plain'?"]),
     ("{plugin: t-plain}", "{params: {x: 1}}", ["methods.plain.plugin: Unknown method 'plain'"]),
-    ("{plugin: t-plain}", "{plugin: t-plain, params: {pauze: 1}}", ["methods.plain.params.pauze", "Did you mean 'pause'?"]),
+    (
+        "{plugin: t-plain}",
+        "{plugin: t-plain, params: {pauze: 1}}",
+        ["methods.plain.params.pauze", "Did you mean 'pause'?"],
+    ),
     ("{plugin: t-random}", "{plugin: t-radnom}", ["actors.weak.plugin", "Did you mean 't-random'?"]),
     ("{plugin: t-random}", "{plugin: t-fault}", ["actors.weak.params", "needs the parameter(s) folder"]),
     ("{length: 3}", "{lenght: 3}", ["study.yaml:3:32: environments.mock.params.lenght", "Did you mean 'length'?"]),
@@ -22,12 +30,24 @@ CASES = [
     ("tasks: 5", "tasks: some", ["environments.mock.tasks", "'some'"]),
     ("max_steps: 8", "max_steps: 0", ["environments.mock.max_steps", "greater than or equal to 1"]),
     ("max_steps: 8", "panel: XYZ", ["environments.mock.panel"]),
-    ("comparator: pair", "comparator: pear", ["methods.judged.comparator: 'pear' is not under", "Did you mean 'pair'?"]),
+    (
+        "comparator: pair",
+        "comparator: pear",
+        ["methods.judged.comparator: 'pear' is not under", "Did you mean 'pair'?"],
+    ),
     (", comparator: pair", "", ["methods.judged", "needs `comparator: <label>`", "pair"]),
-    ("{plugin: t-plain}", "{plugin: t-plain, critic: pair}", ["methods.plain.critic", "uses no critic; remove this line"]),
+    (
+        "{plugin: t-plain}",
+        "{plugin: t-plain, critic: pair}",
+        ["methods.plain.critic", "uses no critic; remove this line"],
+    ),
     ("candidates: pool}", "candidates: pair}", ["methods.judged.candidates: 'pair' is not under `candidates:`"]),
     ("{plugin: t-judge}", "{plugin: oracle-critic}", ["cannot be a comparator: it has no compare()"]),
-    ("{plugin: t-judge}", "{plugin: t-judge, overrides: {moc: {}}}", ["judges.pair.overrides.moc", "Did you mean 'mock'?"]),
+    (
+        "{plugin: t-judge}",
+        "{plugin: t-judge, overrides: {moc: {}}}",
+        ["judges.pair.overrides.moc", "Did you mean 'mock'?"],
+    ),
     (
         "{plugin: t-judge}",
         "{plugin: t-judge, overrides: {mock/weka: {}}}",
@@ -53,7 +73,7 @@ CASES = [
     ("  judged:", "  plain:", ["study.yaml:9:3: the key 'plain' stands twice (first in line 8)"]),
     ("seeds: [0, 1]", "seeds: !!python/object/apply:os.getcwd []", ["study.yaml:10:8"]),
     ("plain: {", "1: {", ["the key '1' is no text"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("old", "new", "said"), CASES)
@@ -71,7 +91,11 @@ def test_all_problems_are_in_one_message_in_the_order_of_the_file():
         study(BASE, ("tasks: 5", "tusks: 5"), ("max_steps: 8", "max_stops: 8"), ("seeds: [0", "seeds: [x"))
     lines = str(caught.value).split("\n")
     assert lines[0].startswith("3 problems")
-    assert [line.split(": ")[1] for line in lines[1:]] == ["environments.mock.tusks", "environments.mock.max_stops", "seeds[0]"]
+    assert [line.split(": ")[1] for line in lines[1:]] == [
+        "environments.mock.tusks",
+        "environments.mock.max_stops",
+        "seeds[0]",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "just text", "a: &x [*x]\n", "\x00"])
@@ -102,7 +126,8 @@ def test_a_label_alone_is_the_plugin_of_that_name():
 
 
 def test_overrides_apply_from_general_to_special():
-    text = "{plugin: t-judge, params: {margin: 0.1}, overrides: {mock: {params: {margin: 0.2}}, mock/weak: {params: {device: x}}}}"
+    over = "{mock: {params: {margin: 0.2}}, mock/weak: {params: {device: x}}}"
+    text = f"{{plugin: t-judge, params: {{margin: 0.1}}, overrides: {over}}}"
     judge = study(BASE, ("{plugin: t-judge}", text)).judges["pair"]
     assert judge.resolved("mock", "strong").params == {"margin": 0.2}
     assert judge.resolved("mock", "weak").params == {"margin": 0.2, "device": "x"}

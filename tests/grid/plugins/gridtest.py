@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 from harness.environments.mock import MockEnvironment
 from harness.protocols import Execute, Withhold
@@ -19,9 +20,10 @@ from harness.seeds import digest
 class Plain:
     """Lets everything pass."""
 
-    paper = {"title": "none", "section": "none", "defaults": "none"}
+    paper: ClassVar = {"title": "none", "section": "none", "defaults": "none"}
     needs = frozenset()
     version = "1"
+    throughput = frozenset({"pause"})
 
     def __init__(self, note: str = "", pause: float = 0.0) -> None:
         self.note = note
@@ -35,7 +37,7 @@ class Plain:
 class Judged:
     """Draws candidates and asks the comparator; advises `right` when it wins."""
 
-    paper = {"title": "none", "section": "none", "defaults": "none"}
+    paper: ClassVar = {"title": "none", "section": "none", "defaults": "none"}
     needs = frozenset({"comparator", "candidates"})
     version = "1"
 
@@ -79,7 +81,7 @@ class RandomActor:
     """Draws its action from the stream it is given."""
 
     simulated = True
-    estimate = {"calls": 1, "prompt": 10, "completion": 2, "seconds": 0.01}
+    estimate: ClassVar = {"calls": 1, "prompt": 10, "completion": 2, "seconds": 0.01}
 
     def __init__(self, skill: float = 0.5) -> None:
         self.skill = skill
