@@ -207,7 +207,11 @@ class Rollout:
         def ask_actor(advice: Advice) -> Proposal:
             with self.clock.role("actor"):
                 mind = self._mind(state, 100 + attempt, deadline, role="actor-revise")
-                answer = self.actor.replan(state, proposal, advice, mind)
+                try:
+                    answer = self.actor.replan(state, proposal, advice, mind)
+                except Exception as error:
+                    self._count_lost("actor", error)
+                    raise
             self._count("actor", answer.usage)
             return answer
 
@@ -253,7 +257,10 @@ class Rollout:
     def _actor(self, work: Callable[[], Proposal], deadline: float | None) -> Proposal:
         try:
             proposal = self._timed("actor", work, deadline)
-        except IllegalAction as error:
+        except (IllegalAction, EpisodeError) as error:
+            self._count_lost("actor", error)
+            if isinstance(error, EpisodeError):
+                raise
             raise EpisodeError("actor", f"no action in the answer: {error}", "unparsed") from error
         self._count("actor", proposal.usage)
         return proposal
@@ -286,6 +293,12 @@ class Rollout:
 
     def _count(self, role: Role, usage: Usage) -> None:
         self._usage[role] = self._usage.get(role, Usage()) + usage
+
+    def _count_lost(self, role: Role, error: Exception) -> None:
+        """Tokens spent on an answer that was none: an error may carry them as `usage`."""
+        spent = getattr(error, "usage", None)
+        if isinstance(spent, Usage):
+            self._count(role, spent)
 
     def _take_usage(self) -> dict[str, Usage]:
         taken, self._usage = self._usage, {}

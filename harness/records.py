@@ -66,7 +66,10 @@ class DecisionState:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Model calls and tokens; None is unknown and makes a sum unknown. `waited_s`: seconds queued, not working."""
+    """Model calls and tokens; None is unknown and makes a sum unknown. `waited_s`: seconds queued, not working.
+
+    `saved_*` are the tokens of `prompt` and `completion` that a response cache gave: billed is the difference.
+    """
 
     calls: int = 0
     prompt: int | None = 0
@@ -74,6 +77,8 @@ class Usage:
     cached: int | None = 0
     reasoning: int | None = 0
     waited_s: float = 0.0
+    saved_prompt: int | None = 0
+    saved_completion: int | None = 0
 
     def __add__(self, other: Usage) -> Usage:
         def plus(a: int | None, b: int | None) -> int | None:
@@ -86,6 +91,8 @@ class Usage:
             plus(self.cached, other.cached),
             plus(self.reasoning, other.reasoning),
             self.waited_s + other.waited_s,
+            plus(self.saved_prompt, other.saved_prompt),
+            plus(self.saved_completion, other.saved_completion),
         )
 
 

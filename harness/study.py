@@ -163,6 +163,7 @@ class Study(Model):
     seeds: list[int] = Field(min_length=1)
     rules: Rules = Rules()
     skip: list[Skip] = Field(default_factory=list)
+    training: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by the package that trains judges
     policy: Policy = Policy()
     throughput: Throughput = Throughput()
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 import socket
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -84,9 +85,19 @@ def connect(uri: str, *, create: bool = True) -> MlflowClient:
             from mlflow import MlflowClient
         except ImportError as error:
             raise UsageError("Tracking needs MLflow. Install it: pip install 'cota-bench[tracking]'") from error
+        path = sqlite_path(uri)
+        fresh = path is not None and not path.exists()
         client = MlflowClient(tracking_uri=uri, registry_uri=uri)
         client.search_experiments(max_results=1)
+        if path is not None and fresh:
+            _write_ahead(path)
     return client
+
+
+def _write_ahead(path: Path) -> None:
+    """Readers (the page) and the writer do not wait for each other, and a commit costs a tenth."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from harness.colours import colour
 from harness.rows import Row, Scalar
 from harness.tracking.metrics import CURVES, GLOSSARY
 from harness.tracking.plan import PlannedCell
@@ -68,6 +69,7 @@ def cell_tags(cell: PlannedCell, rows: Sequence[Row], position: int) -> dict[str
         "environment": cell.environment,
         "seed": str(cell.seed),
         "simulated": ", ".join(parts) if parts else ("nothing" if rows else "unknown"),
+        "mlflow.runColor": colour(cell.method),
         "cota.position": f"{position:05d}",
         "cota.recorded": str(len(rows)),
         "cota.plan": "known" if cell.known else "guessed",

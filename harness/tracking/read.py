@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.codec import parse
 from harness.errors import UsageError, nearest
@@ -22,9 +22,6 @@ from harness.tracking.plan import PlannedCell
 from harness.tracking.runs import DIGEST, find_runs
 from harness.tracking.table import read_parquet, read_records
 from harness.tracking.tracked import Tracked, tracked
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
 
 DOWNLOADS = 4
 
@@ -70,9 +67,9 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
         kept = {key: run for key, run in runs.items() if run.data.tags.get("cota.status") != layout.OUTSIDE}
         folder = _Folder()
         with ThreadPoolExecutor(DOWNLOADS) as pool:
-            parts = list(pool.map(lambda item: _fetch(client, item[1], folder.path / item[0]), kept.items()))
-    cells = sorted((cell for _, cell, _ in parts), key=lambda cell: _position(kept[cell.key]))
-    rows = [row for _, _, some in parts for row in some]
+            parts = list(pool.map(lambda item: _fetch(tracking_uri, item[1], folder.path / item[0]), kept.items()))
+    cells = sorted((cell for cell, _ in parts), key=lambda cell: _position(kept[cell.key]))
+    rows = [row for _, some in parts for row in some]
     base = tracking_uri if tracking_uri.startswith("http") else ""
     links = {
         cell.key: views.run_link(redacted(base), experiment.experiment_id, kept[cell.key].info.run_id) for cell in cells
@@ -80,18 +77,23 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
     return tracked(f"MLflow {redacted(tracking_uri)}", cells, rows, lambda: folder.records(cells), links)
 
 
-def _fetch(client: MlflowClient, run: Any, folder: Path) -> tuple[str, PlannedCell, list[Row]]:
+def _fetch(uri: str, run: Any, folder: Path) -> tuple[PlannedCell, list[Row]]:
     folder.mkdir()
-    run_id = run.info.run_id
     if not run.data.tags.get(DIGEST):
-        raise UsageError(f"Run {run_id} was not written to its end. Repair the store with `cota-bench sync`.")
-    client.download_artifacts(run_id, layout.CELL_FILE, str(folder))
-    cell = PlannedCell.from_json(parse((folder / layout.CELL_FILE).read_bytes()))
+        raise UsageError(f"Run {run.info.run_id} was not written to its end. Repair the store with `cota-bench sync`.")
+    cell = PlannedCell.from_json(parse(_download(uri, run, layout.CELL_FILE, folder).read_bytes()))
     if run.data.tags.get("cota.recorded", "0") == "0":
-        return run_id, cell, []
-    path = Path(client.download_artifacts(run_id, layout.EPISODES, str(folder)))
-    rows: list[Row] = read_parquet(path).to_pylist()
-    return run_id, cell, rows
+        return cell, []
+    rows: list[Row] = read_parquet(_download(uri, run, layout.EPISODES, folder)).to_pylist()
+    return cell, rows
+
+
+def _download(uri: str, run: Any, name: str, folder: Path) -> Path:
+    """One artefact, by the run's own address: asking by run id would look the run up four times for each file."""
+    from mlflow.artifacts import download_artifacts
+
+    address = f"{run.info.artifact_uri.rstrip('/')}/{name}"
+    return Path(download_artifacts(artifact_uri=address, dst_path=str(folder), tracking_uri=uri))
 
 
 def _position(run: Any) -> int:

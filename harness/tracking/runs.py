@@ -25,7 +25,7 @@ NOTE_CHARS: Final = 8000
 KEY_CHARS: Final = 250
 DIGEST: Final = "cota.digest"
 STATUS: Final = "cota.status"
-LAYOUT: Final = "2"
+LAYOUT: Final = "3"
 
 Points = Mapping[str, Sequence[tuple[int, float]]]
 
@@ -99,12 +99,14 @@ def write_run(client: MlflowClient, experiment_id: str, content: RunContent, exi
         client.delete_run(existing.info.run_id)
         existing = None
     if existing is None:
-        tags = {content.key_tag: content.key, "mlflow.source.name": "cota-bench", STATUS: "writing"}
+        # Tags go in with the run: every separate write is a commit, and commits are what a sync waits for.
+        tags = {content.key_tag: content.key, "mlflow.source.name": "cota-bench", STATUS: "writing", **_tags(content)}
         run = client.create_run(experiment_id, start_time=content.started_ms, tags=tags, run_name=content.name)
         run_id: str = run.info.run_id
+        _log(client, run_id, content, set(), {})
     else:
         run_id = existing.info.run_id
-    _log(client, run_id, content, set(existing.data.params) if existing else set())
+        _log(client, run_id, content, set(existing.data.params), _tags(content))
     if content.folder is not None:
         client.log_artifacts(run_id, str(content.folder))
     _finish(client, run_id, content)
@@ -121,7 +123,14 @@ def _can_grow(run: Any, content: RunContent) -> bool:
     return same and layout and not drawn and set(run.data.metrics) <= set(content.metrics)
 
 
-def _log(client: MlflowClient, run_id: str, content: RunContent, known: set[str]) -> None:
+def _tags(content: RunContent) -> dict[str, str]:
+    tags = {"cota.layout": LAYOUT, **content.tags}
+    if content.note:
+        tags["mlflow.note.content"] = content.note
+    return {key[:KEY_CHARS]: clip(value, _limit(key)) for key, value in tags.items()}
+
+
+def _log(client: MlflowClient, run_id: str, content: RunContent, known: set[str], tags: Mapping[str, str]) -> None:
     from mlflow.entities import Metric, Param, RunTag
 
     at = content.ended_ms
@@ -132,11 +141,8 @@ def _log(client: MlflowClient, run_id: str, content: RunContent, known: set[str]
         for step, value in points
         if math.isfinite(value)
     ]
-    tags = {"cota.layout": LAYOUT, **content.tags}
-    if content.note:
-        tags["mlflow.note.content"] = content.note
     params = [Param(key, value) for key, value in clean_params(content.params).items() if key not in known]
-    tag_list = [RunTag(key[:KEY_CHARS], clip(value, _limit(key))) for key, value in tags.items()]
+    tag_list = [RunTag(key, value) for key, value in tags.items()]
     # Batches hold at most 1000 metrics, 100 parameters and 100 tags.
     for i in range(0, max(len(metrics), 10 * len(params), 10 * len(tag_list), 1), 1000):
         client.log_batch(

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.errors import EpisodeError
 from harness.loop import Limits, Streams
 from harness.protocols import Actor, Environment
-from harness.records import Action, DecisionState, Episode, Observation, Review, Step, Turn
+from harness.records import Action, DecisionState, Episode, Observation, Turn
 from harness.seeds import seed_of
 from methods.branching.restore import Bookmark, PrefixMismatch, same_text, walk
 from methods.branching.rollouts import BranchStreams, Ending, continuation
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """One review of one episode: where it is, what was compared and what came of it."""
+class Ref:
+    """Where one review is, small enough to hold a whole ledger of them."""
 
     cell: str
     task_id: str
     step: int
     review: int
     fired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One review: what was compared and what came of it."""
+
+    ref: Ref
     proposal: Action
     candidates: tuple[Action, ...]
     advice: Action | None
@@ -42,45 +49,38 @@ class Target:
         return list({action.canonical: action for action in every if action is not None}.values())
 
 
-def targets(episodes: Iterable[Episode]) -> list[Target]:
-    """All reviews that can be audited: scored episodes, reviews with candidates; order of the ledger."""
-    found = []
-    for episode in episodes:
-        if episode.status not in ("done", "truncated") or episode.reward is None:
-            continue
-        for step in episode.steps:
-            for index, review in enumerate(step.reviews):
-                if review.candidates:
-                    found.append(_target(episode, step, index, review))
-    return found
+def refs(episode: Episode) -> list[Ref]:
+    """Reviews of an episode that can be audited: it has a score, and the review had candidates."""
+    if episode.status not in ("done", "truncated") or episode.reward is None:
+        return []
+    return [
+        Ref(episode.cell, episode.task_id, step.index, index, review.fired)
+        for step in episode.steps
+        for index, review in enumerate(step.reviews)
+        if review.candidates
+    ]
 
 
-def _target(episode: Episode, step: Step, index: int, review: Review) -> Target:
+def target(episode: Episode, ref: Ref) -> Target:
+    """The review that `ref` points at."""
+    step = episode.steps[ref.step]
+    review = step.reviews[ref.review]
     advice = review.recommended[0] if review.fired and review.recommended else None
     # At the replan limit the gate fired but nobody was asked: the proposal went through, and there is no "after".
     answered = advice is not None and "replan_limit" not in review.fail_open
-    following = step.reviews[index + 1].proposal if index + 1 < len(step.reviews) else step.executed
-    return Target(
-        episode.cell,
-        episode.task_id,
-        step.index,
-        index,
-        review.fired,
-        review.proposal,
-        tuple(candidate.action for candidate in review.candidates),
-        advice,
-        following if answered else None,
-        review.response,
-    )
+    later = ref.review + 1
+    following = step.reviews[later].proposal if later < len(step.reviews) else step.executed
+    candidates = tuple(candidate.action for candidate in review.candidates)
+    return Target(ref, review.proposal, candidates, advice, following if answered else None, review.response)
 
 
-def sample(every: Sequence[Target], fired: int, quiet: int, seed: int) -> tuple[list[Target], dict[bool, float]]:
+def sample(every: Sequence[Ref], fired: int, quiet: int, seed: int) -> tuple[list[Ref], dict[bool, float]]:
     """Up to so many fired and quiet reviews, chosen by hash, and how many reviews one of each kind stands for."""
-    chosen: list[Target] = []
+    chosen: list[Ref] = []
     weights: dict[bool, float] = {}
     for kind, most in ((True, fired), (False, quiet)):
-        mine = [target for target in every if target.fired is kind]
-        mine.sort(key=lambda t: seed_of(seed=seed, cell=t.cell, task=t.task_id, step=t.step, review=t.review))
+        mine = [ref for ref in every if ref.fired is kind]
+        mine.sort(key=lambda r: seed_of(seed=seed, cell=r.cell, task=r.task_id, step=r.step, review=r.review))
         chosen += mine[:most]
         weights[kind] = len(mine) / min(most, len(mine)) if mine and most else 0.0
     return chosen, weights
@@ -97,7 +97,7 @@ class AuditBench:
     broken: bool = False
 
 
-def audit_unit(bench: AuditBench, episode: Episode, wanted: Sequence[Target]) -> dict[str, Any]:
+def audit_unit(bench: AuditBench, episode: Episode, wanted: Sequence[Ref]) -> dict[str, Any]:
     """Branch all audited reviews of one episode; a record with one entry a review."""
     began = time.perf_counter()
     record: dict[str, Any] = {
@@ -114,8 +114,8 @@ def audit_unit(bench: AuditBench, episode: Episode, wanted: Sequence[Target]) ->
     thoughts = tuple(step.thought for step in episode.steps)
     seed = streams.seed_for("environment")
     by_step: dict[int, list[Target]] = {}
-    for target in wanted:
-        by_step.setdefault(target.step, []).append(target)
+    for ref in wanted:
+        by_step.setdefault(ref.step, []).append(target(episode, ref))
     marks: list[Bookmark] = []
     try:
         for live in walk(bench.environment, state, seed, set(by_step), same_text):
@@ -138,9 +138,7 @@ def audit_unit(bench: AuditBench, episode: Episode, wanted: Sequence[Target]) ->
 
 def _state(environment: Environment, episode: Episode) -> DecisionState:
     """The executed prefix as a state; observations carry text only, which is what the ledger keeps."""
-    turns = tuple(
-        Turn(step.executed, Observation(_seen(episode, step.index))) for step in episode.steps
-    )
+    turns = tuple(Turn(step.executed, Observation(_seen(episode, step.index))) for step in episode.steps)
     opening = Observation(episode.steps[0].observation)
     return DecisionState(environment.name, episode.task_id, episode.task, opening, turns)
 
@@ -161,7 +159,7 @@ def _branch(
     seen: str,
 ) -> list[dict[str, Any]] | None:
     """Continue every action of all targets at this step; None when the executed action shows something else."""
-    actions = {action.canonical: action for target in wanted for action in target.actions()}
+    actions = {action.canonical: action for one in wanted for action in one.actions()}
     actions.pop(executed.canonical, None)
     actions[executed.canonical] = executed  # last: siblings have used the bookmark before it is checked
     returns: dict[str, list[float]] = {name: [] for name in actions}
@@ -174,7 +172,7 @@ def _branch(
                 returns[name].append(ending.reward)
         if ending.first is None or ending.first.text != seen:
             return None
-    return [_item(target, returns) for target in wanted]
+    return [_item(one, returns) for one in wanted]
 
 
 def _heed(bench: AuditBench, ending: Ending) -> None:
@@ -183,19 +181,15 @@ def _heed(bench: AuditBench, ending: Ending) -> None:
         raise EpisodeError(ending.boundary or "harness", ending.reason, ending.status)
 
 
-def _item(target: Target, returns: Mapping[str, list[float]]) -> dict[str, Any]:
+def _item(one: Target, returns: Mapping[str, list[float]]) -> dict[str, Any]:
     def of(action: Action | None) -> list[float]:
         return returns[action.canonical] if action is not None else []
 
     return {
-        "cell": target.cell,
-        "task_id": target.task_id,
-        "step": target.step,
-        "review": target.review,
-        "fired": target.fired,
-        "response": target.response,
-        "proposal": of(target.proposal),
-        "candidates": [of(action) for action in target.candidates],
-        "advice": of(target.advice),
-        "after": of(target.after),
+        **asdict(one.ref),
+        "response": one.response,
+        "proposal": of(one.proposal),
+        "candidates": [of(action) for action in one.candidates],
+        "advice": of(one.advice),
+        "after": of(one.after),
     }

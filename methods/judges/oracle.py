@@ -39,7 +39,6 @@ class OracleComparator:
             ballots.append(Ballot(label))
         return ballots
 
-
     @staticmethod
     def _chance(question: Question, first: Action, second: Action) -> float:
         state = question.state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any
 
 from harness.errors import UsageError
@@ -12,6 +13,7 @@ from reports.frames import Tracked
 from reports.performance import Performance
 
 DPI = 110
+NAME = 30
 
 
 def error_bars(source: Tracked, actor: str, found: Sequence[Performance]) -> bytes:
@@ -19,11 +21,14 @@ def error_bars(source: Tracked, actor: str, found: Sequence[Performance]) -> byt
     items = [item for item in found if item.actor == actor and not item.skipped]
     environments = list(dict.fromkeys(item.environment for item in items))
     methods = list(dict.fromkeys(item.method for item in found))
-    figure = _figure(3.1 * max(len(environments), 1) + 0.6, 0.34 * len(methods) + 1.9)
+    names = [shorten(method, NAME, placeholder="...") if " " in method else method[:NAME] for method in methods]
+    room = 0.085 * max(map(len, names), default=0)
+    figure = _figure(2.6 * max(len(environments), 1) + room, 0.34 * len(methods) + 1.6)
     axes = figure.subplots(1, max(len(environments), 1), squeeze=False)[0]
     for i, (axis, environment) in enumerate(zip(axes, environments, strict=False)):
         here = {item.method: item for item in items if item.environment == environment}
-        _panel(axis, environment, methods, here, named=i == 0)
+        _panel(axis, environment, methods, here)
+        axis.set_yticks(range(len(methods)), names if i == 0 else [""] * len(methods), fontsize=9)
     simulated = any("actor" in item.simulated for item in items)
     figure.suptitle(f"{source.study}: {actor}{' (simulated actor)' if simulated else ''}", fontsize=11)
     figure.supxlabel("Points: mean over scored episodes. Bars: 95% interval over tasks. n in grey.", fontsize=8)
@@ -43,7 +48,7 @@ def _figure(width: float, height: float) -> Any:
     return figure
 
 
-def _panel(axis: Any, environment: str, methods: Sequence[str], here: dict[str, Performance], *, named: bool) -> None:
+def _panel(axis: Any, environment: str, methods: Sequence[str], here: dict[str, Performance]) -> None:
     for y, method in enumerate(methods):
         item = here.get(method)
         if item is None or item.scored.value is None:
@@ -58,9 +63,8 @@ def _panel(axis: Any, environment: str, methods: Sequence[str], here: dict[str, 
     axis.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axis.set_xticklabels(["0", ".25", ".5", ".75", "1"], fontsize=8)
     axis.set_ylim(len(methods) - 0.5, -0.5)
-    axis.set_yticks(range(len(methods)), methods if named else [""] * len(methods), fontsize=9)
     metric = next(iter(here.values())).metric.replace("_", " ") if here else ""
-    axis.set_title(f"{environment} ({metric})", fontsize=9)
+    axis.set_title(f"{environment[:NAME]} ({metric})", fontsize=9)
     axis.grid(axis="x", color="#dddddd", lw=0.7)
     axis.set_axisbelow(True)
     for side in ("top", "right"):

@@ -17,7 +17,8 @@ def build(source: Tracked) -> Table:
     """The table in the paper's shape: a row an actor and environment, two columns a method."""
     found = measure(source)
     methods = list(dict.fromkeys(item.method for item in found))
-    rows = list(dict.fromkeys((item.actor, item.environment) for item in found))
+    actors = list(dict.fromkeys(item.actor for item in found))
+    rows = sorted(dict.fromkeys((i.actor, i.environment) for i in found), key=lambda row: actors.index(row[0]))
     by_key = {(item.method, item.actor, item.environment): item for item in found}
     columns = [Column("Actor", numeric=False), Column("Environment", numeric=False)]
     columns += [Column(head, method) for method in methods for head in ("Perf.", "Avg. T")]

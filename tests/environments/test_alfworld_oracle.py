@@ -11,7 +11,7 @@ from harness.environments.alfworld import AlfWorld
 from harness.environments.alfworld.oracle import NEARER, WASTED, WON, AlfWorldOracle
 from harness.environments.alfworld.plans import plan
 from harness.environments.alfworld.world import Goal, Layout, Now, after, goal_of
-from tests.environments.alfworld_data import stratified
+from tests.environments.alfworld_data import needs_shared, official, stratified
 
 TASKS = stratified(AlfWorld(), "validation", 1)
 
@@ -24,17 +24,33 @@ def started(task: str) -> tuple[AlfWorld, AlfWorldOracle]:
     return env, oracle
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_its_picture_follows_the_engine(task: str) -> None:
-    env, oracle = started(task)
+def compare_with_engine(env: AlfWorld, task: str) -> None:
+    env.reset(task, 0)
+    oracle = env.oracle()
+    assert oracle is not None
     rng = random.Random(task)
     for _ in range(30):
         now, legal = env._view()
         doing = [c for c in legal if c.split()[0] not in ("go", "examine", "look", "inventory", "help")]
         command = oracle.expert().text if rng.random() < 0.3 else rng.choice(doing or list(legal))
-        if env.step(env.canonical(command)).done:
+        done = env.step(env.canonical(command)).done
+        then = after(oracle._layout, now, command)
+        assert env._view()[0] == then, command
+        assert done == (plan(oracle._layout, then, oracle._goal) == []), command
+        if done:
             break
-        assert env._view()[0] == after(oracle._layout, now, command), command
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_its_picture_follows_the_engine(task: str) -> None:
+    compare_with_engine(AlfWorld(), task)
+
+
+@needs_shared
+def test_its_picture_follows_the_engine_in_official_games() -> None:
+    env = AlfWorld(games=str(official()))
+    for task in stratified(env, "test", 2):
+        compare_with_engine(env, task)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -118,9 +134,10 @@ def legal_in(layout: Layout, now: Now) -> list[str]:
     ready = [p for p in here if p not in layout.openable or p in now.opened]
     commands = [f"go to {p}" for p, spot in layout.spots.items() if spot != now.at]
     commands += [f"open {p}" for p in here if p in layout.openable and p not in now.opened]
-    commands += [f"use {t}" for t, p in now.inside.items() if t in layout.able["toggleable"] and p in here]
+    within = [(thing, place) for thing, places in now.inside.items() for place in sorted(places)]
+    commands += [f"use {t}" for t, p in within if t in layout.able["toggleable"] and p in here]
     if now.held is None:
-        return commands + [f"take {t} from {p}" for t, p in now.inside.items() if p in ready and "lamp" not in t]
+        return commands + [f"take {t} from {p}" for t, p in within if p in ready and "lamp" not in t]
     commands += [f"move {now.held} to {p}" for p in ready if layout.holds(p, now.held)]
     for verb, kind in (("heat", "microwavetype"), ("cool", "fridgetype"), ("clean", "sinkbasintype")):
         commands += [f"{verb} {now.held} with {p}" for p in here if layout.places[p] == kind]
@@ -145,8 +162,10 @@ def test_plans_are_as_short_as_search_finds(kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(12):
         held = rng.choice([None, None, "mug 1"])
-        inside = {thing: rng.choice(["shelf 1", "microwave 1", "fridge 1"]) for thing in things if thing != held}
-        now = Now(rng.choice(["s", "m", "f", "x"]), held, inside | {"lamp 1": "shelf 1"}, frozenset(), frozenset())
+        where = ["shelf 1", "microwave 1", "fridge 1", "box 1"]
+        inside = {t: frozenset(rng.sample(where, rng.choice([1, 1, 2]))) for t in things if t != held}
+        inside["lamp 1"] = frozenset(["shelf 1", "sink 1"])
+        now = Now(rng.choice(["s", "m", "f", "x"]), held, inside, frozenset(), frozenset())
         found = plan(layout, now, goal)
         assert found is not None
         assert len(found) == shortest(layout, now, goal)

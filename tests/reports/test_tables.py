@@ -258,7 +258,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         write_report(tmp_path / "demo", tmp_path / "file")
 
 
-@pytest.mark.parametrize("nasty", ["a_b & c% $x$ #1 {y} ~^\\ <z> |p| [q] \"w\"", "naïve – † × 中文"])
+@pytest.mark.parametrize("nasty", ['a_b & c% $x$ #1 {y} ~^\\ <z> |p| [q] "w"', "naïve – † × 中文"])
 def test_escapes(nasty: str) -> None:
     shown = render.tex(nasty)
     for sign in "&%$#_{}~^":
@@ -298,7 +298,9 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 def test_seed_of_an_interval_does_not_depend_on_other_methods(tmp_path: Path) -> None:
     few = study(tmp_path / "few", planned_cells(seeds=(0,), tasks=6, **SMALL))
-    more = planned_cells(methods=("origin", "extra", "cota"), actors=("weak",), environments=("webshop",), seeds=(0,), tasks=6)
+    more = planned_cells(
+        methods=("origin", "extra", "cota"), actors=("weak",), environments=("webshop",), seeds=(0,), tasks=6
+    )
     many = study(tmp_path / "many", more)
     assert one(few, "cota") == one(many, "cota")
     assert not math.isnan(float(one(few, "cota")["performance_scored"]))

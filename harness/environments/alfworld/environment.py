@@ -94,7 +94,7 @@ class AlfWorld:
         """Rules and command forms."""
         return BRIEFING
 
-    def reset(self, task_id: str, seed: int) -> tuple[str, Observation]:  # noqa: ARG002  nothing here is drawn
+    def reset(self, task_id: str, seed: int) -> tuple[str, Observation]:
         """Start a game. Raises `UsageError` (unknown id), `EpisodeError` (broken game file)."""
         self._game = None
         self._load(self._games().load(task_id))

@@ -21,7 +21,7 @@ class _Draft:
     def __init__(self, layout: Layout, now: Now) -> None:
         self.layout = layout
         self.at, self.held = now.at, now.held
-        self.inside, self.opened = now.inside, set(now.opened)
+        self.opened = set(now.opened)
         self.moved: dict[str, str] = {}  # where things are that this plan has put somewhere
         self.commands: list[str] = []
 
@@ -43,15 +43,16 @@ class _Draft:
             self.moved[self.held] = place
         self.held = None
 
-    def fetch(self, thing: str, drop: str | None) -> None:
-        """Hold `thing`; what is held instead goes into `drop`."""
+    def fetch(self, thing: str, source: str | None, drop: str | None) -> None:
+        """Hold `thing`, taken from `source`; what is held instead goes into `drop`."""
         if self.held == thing:
             return
         if self.held is not None and drop is not None:
             self.put(drop)
-        place = self.moved.get(thing) or self.inside[thing]
-        self.reach(place)
-        self.commands.append(f"take {thing} from {place}")
+        place = self.moved.get(thing) or source
+        if place is not None:
+            self.reach(place)
+            self.commands.append(f"take {thing} from {place}")
         self.held = thing
 
 
@@ -75,40 +76,50 @@ def _targets(layout: Layout, goal: Goal) -> list[str]:
     return [place for place in layout.of(goal.place) if (goal.place, goal.thing) in layout.fits]
 
 
+def _sources(now: Now, thing: str) -> list[str | None]:
+    """Receptacles that `thing` can be taken from; None when it is held."""
+    return [None] if now.held == thing else [*sorted(now.inside[thing])]
+
+
 def _drops(layout: Layout, now: Now, thing: str) -> list[str | None]:
     """Where to leave what is held before `thing` can be taken: here, where `thing` is, or the first place that fits."""
     if now.held is None or now.held == thing:
         return [None]
     fitting = [place for place in sorted(layout.places) if layout.holds(place, now.held)]
-    near = {now.at, layout.spots[now.inside[thing]]}
-    return [place for i, place in enumerate(fitting) if i == 0 or layout.spots[place] in near] or []
+    near = {now.at, *(layout.spots[place] for place in now.inside[thing])}
+    return [place for i, place in enumerate(fitting) if i == 0 or layout.spots[place] in near]
 
 
 def _bring(layout: Layout, now: Now, goal: Goal) -> Iterator[_Draft]:
     """pick, clean, heat, cool."""
     mark = MARK.get(goal.kind)
-    targets = _targets(layout, goal)
+    wanted = frozenset(layout.of(goal.place))
     for thing in _candidates(layout, now, goal):
+        there = now.inside.get(thing, frozenset())
         treated = mark is None or (mark, thing) in now.marks
-        if treated and now.inside.get(thing) in layout.of(goal.place):
+        if treated and there & wanted:
             yield _Draft(layout, now)
             return
         devices: list[str | None] = [None] if treated else list(layout.of(DEVICE[goal.kind]))
-        for device, target, drop in itertools.product(devices, targets, _drops(layout, now, thing)):
-            draft = _Draft(layout, now)
-            draft.fetch(thing, drop)
-            if device is not None:
-                draft.go(device)
-                draft.commands.append(f"{goal.kind} {thing} with {device}")
-            draft.put(target)
-            yield draft
+        for source, device, drop in itertools.product(_sources(now, thing), devices, _drops(layout, now, thing)):
+            # What is in a second receptacle of the right type stays in it, and need not be brought there.
+            targets = [None] if (there - {source}) & wanted else _targets(layout, goal)
+            for target in targets:
+                draft = _Draft(layout, now)
+                draft.fetch(thing, source, drop)
+                if device is not None:
+                    draft.go(device)
+                    draft.commands.append(f"{goal.kind} {thing} with {device}")
+                if target is not None:
+                    draft.put(target)
+                yield draft
 
 
 def _two(layout: Layout, now: Now, goal: Goal) -> Iterator[_Draft]:
     """Two objects of a type in one receptacle."""
     things = _candidates(layout, now, goal)
     for target in layout.of(goal.place):
-        there = [thing for thing in things if now.inside.get(thing) == target]
+        there = [thing for thing in things if target in now.inside.get(thing, frozenset())]
         missing = 2 - len(there)
         if missing <= 0:
             yield _Draft(layout, now)
@@ -116,10 +127,11 @@ def _two(layout: Layout, now: Now, goal: Goal) -> Iterator[_Draft]:
         if target not in _targets(layout, goal):
             continue
         for order in itertools.permutations([thing for thing in things if thing not in there], missing):
-            for drop in _drops(layout, now, order[0]):
+            ways = itertools.product(_drops(layout, now, order[0]), *(_sources(now, thing) for thing in order))
+            for drop, *sources in ways:
                 draft = _Draft(layout, now)
-                for thing in order:
-                    draft.fetch(thing, drop)
+                for thing, source in zip(order, sources, strict=True):
+                    draft.fetch(thing, source, drop)
                     draft.put(target)
                 yield draft
 
@@ -128,10 +140,11 @@ def _look(layout: Layout, now: Now, goal: Goal) -> Iterator[_Draft]:
     """Hold the object where a lamp is that has been switched on."""
     lamps = sorted(lamp for lamp in layout.able["toggleable"] & now.inside.keys() if layout.things[lamp] == goal.place)
     for lamp, thing in itertools.product(lamps, _candidates(layout, now, goal)):
-        for drop in _drops(layout, now, thing):
+        ways = itertools.product(sorted(now.inside[lamp]), _sources(now, thing), _drops(layout, now, thing))
+        for place, source, drop in ways:
             draft = _Draft(layout, now)
-            draft.fetch(thing, drop)
-            draft.go(now.inside[lamp])
+            draft.fetch(thing, source, drop)
+            draft.go(place)
             if ("istoggled", lamp) not in now.marks:
                 draft.commands.append(f"use {lamp}")
             yield draft

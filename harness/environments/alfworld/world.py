@@ -90,11 +90,15 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Where the agent is, what it holds, where things are, what is open, and marks such as ("ishot", "mug 1")."""
+    """Where the agent is, what it holds, where things are, what is open, and marks such as ("ishot", "mug 1").
+
+    A thing can be in several receptacles: in half of the official games a pan covers two burners, or a mug stands in
+    the coffee machine and so on the countertop.  Taking it out of one leaves it in the other, also while it is held.
+    """
 
     at: str
     held: str | None
-    inside: Mapping[str, str]
+    inside: Mapping[str, frozenset[str]]
     opened: frozenset[str]
     marks: frozenset[tuple[str, str]]
 
@@ -121,7 +125,8 @@ def layout_of(facts: Iterable[Fact], names: Mapping[str, str]) -> Layout:
 
 def now_of(facts: Iterable[Fact], names: Mapping[str, str]) -> Now:
     """From the engine's changing facts and its display names."""
-    at, held, inside = "", None, {}
+    at, held = "", None
+    inside: dict[str, frozenset[str]] = {}
     opened, marks = set(), set()
     for name, arguments in sorted(facts):
         if name == "atlocation":
@@ -129,7 +134,8 @@ def now_of(facts: Iterable[Fact], names: Mapping[str, str]) -> Now:
         elif name == "holds":
             held = names[arguments[1]]
         elif name == "inreceptacle":
-            inside[names[arguments[0]]] = names[arguments[1]]
+            thing, place = names[arguments[0]], names[arguments[1]]
+            inside[thing] = inside.get(thing, frozenset()) | {place}
         elif name == "opened":
             opened.add(names[arguments[0]])
         elif name in CHANGING:
@@ -147,9 +153,9 @@ def after(layout: Layout, now: Now, command: str) -> Now:
     if verb == "close":
         return replace(now, opened=now.opened - {first})
     if verb == "take":
-        return replace(now, held=first, inside={k: v for k, v in now.inside.items() if k != first})
+        return replace(now, held=first, inside=_inside(now, first, now.inside[first] - {second}))
     if verb == "move":
-        return replace(now, held=None, inside={**now.inside, first: second})
+        return replace(now, held=None, inside=_inside(now, first, now.inside.get(first, frozenset()) | {second}))
     if verb == "use":
         return replace(now, marks=now.marks | {("istoggled", first)})
     if verb == "slice":
@@ -158,3 +164,8 @@ def after(layout: Layout, now: Now, command: str) -> Now:
         undone = {("iscool", first)} if verb == "heat" else {("ishot", first)} if verb == "cool" else set()
         return replace(now, marks=(now.marks - undone) | {(MARK[verb], first)})
     return now
+
+
+def _inside(now: Now, thing: str, places: frozenset[str]) -> dict[str, frozenset[str]]:
+    others = {name: where for name, where in now.inside.items() if name != thing}
+    return {**others, thing: places} if places else others

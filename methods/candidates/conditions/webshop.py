@@ -19,8 +19,8 @@ _ASIN = re.compile(r"[a-z0-9]{10}\Z")
 _WORD = re.compile(r"[a-z0-9][a-z0-9.'-]*")
 _FILLER = frozenset(
     _WORD.findall(
-        "a an the and or of for with in on to i i'm im me my looking find need want would like show get some that is "
-        "are it can price lower than dollars please"
+        "a an the and or of for with in on to i i'm im am me my looking find need want would like show get some that "
+        "is are it can price lower than dollars please"
     )
 )
 

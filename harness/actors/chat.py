@@ -1,0 +1,96 @@
+"""Chat actor: a language model behind any OpenAI-compatible endpoint, one action a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from harness.actors.history import Message, Style
+from harness.actors.react import ReActActor
+from harness.actors.toolschemas import native_tools
+from harness.errors import UsageError, nearest
+from harness.models.answer import Completion
+from harness.models.client import Endpoint
+from harness.models.thinking import STYLES, thinking_fields
+from harness.protocols import Mind
+from harness.records import DecisionState
+
+
+class ChatActor(ReActActor):
+    """Language model over an OpenAI-compatible endpoint (vLLM, DeepSeek, others), prompted by ReAct.
+
+    Args:
+        base_url: address up to and including `/v1`.
+        model: name the server knows the model by.
+        revision: which weights are served under that name; part of the identity.
+        key_env: name of the environment variable that holds the key; the key itself is never stored.
+        temperature: sampling temperature.
+        top_p: nucleus of sampling.
+        max_tokens: tokens of one answer, thinking included.
+        thinking: switch thinking on or off where the model can (None: as the server does).
+        thinking_style: how a server is told so: `template` (vLLM, Qwen3) or `deepseek`.
+        prompts: folder with replacements for the built-in prompt files.
+        native_tools: offer tools as such instead of in the text (environments with tool schemas only).
+        context_tokens: context of the model; older steps are left out to fit (None: only when the server objects).
+        format_retries: further answers asked for when no action can be read.
+        extra: more fields of the request, such as `{"top_k": 20}`.
+        timeout_s: seconds of one attempt.
+        patience_s: seconds of one call with all its waiting.
+        attempts: faults forgiven in one call; rate limits do not count.
+        max_in_flight: ceiling of the adaptive limit of this address, for each process.
+        cache: keep answers and reuse them.
+    """
+
+    version: ClassVar[str] = "1"
+    throughput: ClassVar[tuple[str, ...]] = (
+        "base_url",
+        "key_env",
+        "timeout_s",
+        "patience_s",
+        "attempts",
+        "max_in_flight",
+        "cache",
+    )
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        revision: str | None = None,
+        key_env: str | None = None,
+        temperature: float = 0.2,
+        top_p: float = 1.0,
+        max_tokens: int = 1024,
+        thinking: bool | None = None,
+        thinking_style: str = "template",
+        prompts: str | None = None,
+        native_tools: bool = False,
+        context_tokens: int | None = None,
+        format_retries: int = 1,
+        extra: Mapping[str, Any] | None = None,
+        timeout_s: float = 180.0,
+        patience_s: float = 1800.0,
+        attempts: int = 8,
+        max_in_flight: int = 256,
+        cache: bool = False,
+    ) -> None:
+        if thinking_style not in STYLES:
+            raise UsageError(f"chat: unknown thinking_style {thinking_style!r}.{nearest(thinking_style, STYLES)}")
+        self.endpoint = Endpoint(
+            base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
+        )
+        super().__init__(Style(prompts, native_tools), max_tokens, context_tokens, format_retries)
+        self.sampling: dict[str, Any] = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
+        if not thinking and not native_tools:
+            self.sampling["stop"] = ["\nObservation:"]  # a thinking model may write this and go on
+        self.sampling |= thinking_fields(thinking, thinking_style) | dict(extra or {})
+
+    def complete(
+        self, state: DecisionState, messages: Sequence[Message], mind: Mind, seed: int, draw: int
+    ) -> Completion:
+        """Ask the endpoint. Raises as `Endpoint.complete`."""
+        request: dict[str, Any] = {"messages": list(messages), **self.sampling}
+        tools = native_tools(state.observation.schemas) if self.style.native else ()
+        if tools:
+            request |= {"tools": list(tools), "tool_choice": "auto"}
+        return self.endpoint.complete(request, seed, mind.deadline, draw)

@@ -1,0 +1,1 @@
+"""Advisers: separate language models that write free-form feedback (Asym-AC)."""

@@ -1,0 +1,76 @@
+"""Chat adviser: Asym-AC's critic as a language model behind an endpoint (paper section 4.1, appendix B.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from harness.actors.parsing import split_thinking
+from harness.errors import UsageError, nearest
+from harness.models.client import Endpoint
+from harness.models.thinking import STYLES, thinking_fields
+from harness.records import Usage
+
+
+class ChatAdviser:
+    """Critic model over an OpenAI-compatible endpoint that writes concise feedback.
+
+    Args:
+        base_url: address up to and including `/v1`.
+        model: name the server knows the model by.
+        revision: which weights are served under that name; part of the identity.
+        key_env: name of the environment variable that holds the key.
+        temperature: sampling temperature.
+        max_tokens: tokens of one answer, thinking included.
+        thinking: switch thinking on or off where the model can.
+        thinking_style: how a server is told so: `template` or `deepseek`.
+        extra: more fields of the request.
+        timeout_s: seconds of one attempt.
+        patience_s: seconds of one call with all its waiting.
+        attempts: faults forgiven in one call.
+        max_in_flight: ceiling of the adaptive limit of this address.
+        cache: keep answers and reuse them.
+    """
+
+    needs_oracle = False
+    version: ClassVar[str] = "1"
+    throughput: ClassVar[tuple[str, ...]] = (
+        "base_url",
+        "key_env",
+        "timeout_s",
+        "patience_s",
+        "attempts",
+        "max_in_flight",
+        "cache",
+    )
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        revision: str | None = None,
+        key_env: str | None = None,
+        temperature: float = 0.0,
+        max_tokens: int = 256,
+        thinking: bool | None = None,
+        thinking_style: str = "template",
+        extra: Mapping[str, Any] | None = None,
+        timeout_s: float = 120.0,
+        patience_s: float = 600.0,
+        attempts: int = 5,
+        max_in_flight: int = 256,
+        cache: bool = False,
+    ) -> None:
+        if thinking_style not in STYLES:
+            raise UsageError(f"chat-adviser: unknown thinking_style.{nearest(thinking_style, STYLES)}")
+        self.endpoint = Endpoint(
+            base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
+        )
+        self.sampling: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
+        self.sampling |= thinking_fields(thinking, thinking_style) | dict(extra or {})
+
+    def feedback(self, system: str, user: str, seed: int, deadline: float | None) -> tuple[str, Usage]:
+        """The critic's words without its thinking. Raises `ModelError` or `UsageError`."""
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        answer = self.endpoint.complete({"messages": messages, **self.sampling}, seed, deadline)
+        return split_thinking(answer)[0].strip(), answer.usage

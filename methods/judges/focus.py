@@ -1,0 +1,116 @@
+"""Focused views: the few words of a view that bear on a decision, for judges too small to find them themselves.
+
+A model of some million parameters, trained from scratch on some thousand pairs, does not learn to look a product up in
+a page or a receptacle in a history: with full views it stays near chance.  So the look-up is done here, by rule: what
+the goal asks for, which of it executed actions have touched, and for each candidate how often it was tried, which goal
+words it names, and which stand next to where it was last seen.  Only the view is read, never latent state; nothing
+here says what is good.  Large models read full views and need none of this.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+GOAL = re.compile(r"^(?:request|task|goal|instruction|customer|user)\s*:\s*(.*)$", re.IGNORECASE)
+DONE = re.compile(r"^(?:\d+\.\s+(.*?)\s+->\s.*|>\s*(.*)|action\s*:\s*(.*)|agent calls\s+(.*)|agent\s*:\s*(.*))$", re.IGNORECASE)
+LISTED = re.compile(r"^(?:possible actions|admissible commands|available actions|available|actions)\b", re.IGNORECASE)
+WORD = re.compile(r"[a-z0-9$#][a-z0-9._\-]*[a-z0-9]|[a-z0-9]")
+MONEY = re.compile(r"(?:\$\s?(\d+(?:\.\d+)?))|(?:(\d+\.\d\d)\s+dollars)")
+STOP = frozenset(
+    ["a", "an", "the", "of", "to", "in", "on", "at", "from", "with", "for", "and", "or", "is", "it", "you", "i", "me", "my", "your", "some", "find", "put", "look", "looking", "need", "want", "please", "am", "are", "be", "that", "this", "than", "lower", "price", "dollars", "color", "size", "task", "click", "search", "go", "take", "move", "come", "comes", "into"]
+)
+EXCERPT, NOW, LAST = 18, 24, 3  # words, words, actions
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A view taken apart; `goal_words` in order of first mention, `lines` without listings of actions."""
+
+    goal: str
+    goal_words: tuple[str, ...]
+    done: tuple[str, ...]
+    lines: tuple[str, ...]
+    now: str
+
+
+def words(text: str) -> list[str]:
+    """Content words in order, lower case."""
+    return [word for word in WORD.findall(text.lower()) if word not in STOP]
+
+
+@lru_cache(maxsize=256)
+def facts(view: str) -> Facts:
+    """Take a view apart by the line labels that the environments' renderers use."""
+    raw = [line.strip() for line in view.split("\n") if line.strip()]
+    goals = [found[1] for line in raw if (found := GOAL.match(line))]
+    goal = " ".join(goals) if goals else (raw[0] if raw else "")
+    done = tuple(next(part for part in found.groups() if part is not None) for line in raw if (found := DONE.match(line)))
+    lines = tuple(line for line in raw if not GOAL.match(line) and not DONE.match(line) and not LISTED.match(line))
+    now = " ".join(" ".join(lines[-3:]).split()[-NOW:])
+    return Facts(goal, tuple(dict.fromkeys(words(goal))), done, lines, now)
+
+
+def focus_state(view: str) -> str:
+    """The state in a line: goal, what of it is untouched, what was done for it, last actions, what is seen now."""
+    seen = facts(view)
+    touched = {word for action in seen.done for word in words(action)}
+    untouched = " ".join(word for word in seen.goal_words if word not in touched)
+    goal_words = set(seen.goal_words)
+    towards = [a for a in dict.fromkeys(seen.done) if goal_words & set(words(a)) and a not in seen.done[-LAST:]]
+    return " | ".join(
+        [
+            f"goal {' '.join(seen.goal.split()[-60:])}",
+            f"open {untouched}",
+            f"did {' ; '.join(_short(a) for a in towards[-LAST:])}",
+            f"last {' ; '.join(_short(a) for a in seen.done[-LAST:])}",
+            f"now {seen.now}",
+        ]
+    )
+
+
+def focus_action(view: str, action: str) -> str:
+    """A candidate in a line: its text, times tried, goal words it names, goal words beside where it was last seen."""
+    seen = facts(view)
+    excerpt = _excerpt(seen, action)
+    own, near = set(words(action)), set(words(excerpt))
+    named = [word for word in seen.goal_words if word in own]
+    beside = [word for word in seen.goal_words if word in near and word not in own]
+    tried = sum(done.lower() == action.lower() for done in seen.done)
+    parts = [_short(action), f"tried {min(tried, 3)}", f"match {min(len(named), 9)} {' '.join(named[:8])}"]
+    parts.append(f"near {min(len(beside), 9)} {' '.join(beside[:8])}{_cost(seen.goal, excerpt)}")
+    return " ; ".join(part.strip() for part in parts)
+
+
+def _short(action: str, limit: int = 24) -> str:
+    return " ".join(action.split()[:limit])
+
+
+def _cost(goal: str, excerpt: str) -> str:
+    limits, prices = MONEY.findall(goal), MONEY.findall(excerpt)
+    if not limits or not prices:
+        return ""
+    limit, price = (float(next(part for part in found if part)) for found in (limits[-1], prices[0]))
+    return " cost under" if price <= limit else " cost over"
+
+
+def _excerpt(seen: Facts, action: str) -> str:
+    """What stands where the longest run of the action's words was last mentioned near the start of a line."""
+    parts = re.findall(r"[\w.\-#]+", action.lower())
+    for size in range(min(4, len(parts)), 0, -1):
+        runs = [" ".join(parts[i : i + size]) for i in range(len(parts) - size + 1)]
+        runs = [run for run in runs if size > 1 or (len(run) > 2 and run not in STOP)]
+        for line in reversed(seen.lines):
+            low = line.lower()
+            if any(_begins(low, run) for run in runs):
+                return " ".join(low.split()[:EXCERPT])
+    return ""
+
+
+def _begins(line: str, run: str, within: int = 28) -> bool:
+    at = line.find(run, 0, within + len(run))
+    if at < 0:
+        return False
+    end = at + len(run)
+    return (at == 0 or not line[at - 1].isalnum()) and (end == len(line) or not line[end].isalnum())

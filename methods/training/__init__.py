@@ -1,0 +1,1 @@
+"""Training of judges: data, recipes, artefacts, diagnostics."""

@@ -1,0 +1,192 @@
+"""Fit: one training run with the Trainer classes of TRL and Transformers: checkpoints, selection, resume, curves.
+
+Comparators go through TRL's `SFTTrainer` as it is: packed rows come from our collator, and the labels leave only the
+letter to the loss.  Critics go through `Trainer` with a soft binary cross-entropy.  Weights are fp32; bf16 is used for
+arithmetic alone, because AdamW in pure bf16 rounds the paper's small updates away.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from methods.training.settings import Settings
+
+Progress = Callable[[int, int, Mapping[str, float]], None]
+Examples = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The model with its best weights, and the run's record."""
+
+    model: Any
+    history: list[dict[str, Any]]
+    best: float | None
+    steps: int
+    seconds: float
+    cpu_seconds: float
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to fit."""
+
+    model: Any
+    tokenizer: Any
+    collator: Any
+    train: Examples
+    validation: Examples
+    folder: Path
+    device: str
+    classifier: bool = False
+
+
+def steps_of(settings: Settings, rows: int) -> int:
+    """Optimiser steps of a run."""
+    steps = max(1, round(settings.epochs * -(-rows // settings.rows)))
+    return min(steps, settings.most_steps) if settings.most_steps else steps
+
+
+def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitted:
+    """Train, or go on from the last checkpoint in `job.folder`; the weights of the best evaluation are kept."""
+    from datasets import Dataset
+
+    total = steps_of(settings, len(job.train))
+    arguments = _arguments(job, settings, total)
+    made = _trainer_class(job.classifier)(
+        model=job.model,
+        args=_config_class(job.classifier)(**arguments),
+        data_collator=job.collator,
+        train_dataset=Dataset.from_list([dict(e) for e in job.train]),
+        eval_dataset=Dataset.from_list([dict(e) for e in job.validation]) if job.validation else None,
+        processing_class=job.tokenizer,
+        callbacks=[_callback(progress, total)],
+    )
+    last = _last_checkpoint(job.folder)
+    wall, cpu = time.perf_counter(), time.process_time()
+    made.train(resume_from_checkpoint=str(last) if last else None)
+    return Fitted(
+        made.model,
+        list(made.state.log_history),
+        made.state.best_metric,
+        int(made.state.global_step),
+        time.perf_counter() - wall,
+        time.process_time() - cpu,
+        last is not None,
+    )
+
+
+def _arguments(job: Job, settings: Settings, total: int) -> dict[str, Any]:
+    cuda = job.device.startswith("cuda")
+    every = max(1, total // max(settings.evaluations, 1))
+    arguments: dict[str, Any] = {
+        "output_dir": str(job.folder),
+        "max_steps": total,
+        "per_device_train_batch_size": settings.rows,
+        "per_device_eval_batch_size": settings.rows,
+        "learning_rate": settings.learning_rate,
+        "weight_decay": settings.weight_decay,
+        "warmup_steps": max(1, int(settings.warmup * total)),
+        "lr_scheduler_type": "cosine",
+        "logging_steps": max(1, total // 40),
+        "save_strategy": "steps",
+        "save_steps": every,
+        "save_total_limit": 2,
+        "seed": settings.seed,
+        "data_seed": settings.seed,
+        "bf16": settings.autocast == "bf16" or (settings.autocast == "auto" and cuda),
+        "fp16": False,
+        "use_cpu": not cuda,
+        "gradient_checkpointing": False,
+        "remove_unused_columns": False,
+        "dataloader_pin_memory": cuda,
+        "report_to": [],
+        "disable_tqdm": True,
+        "label_names": ["labels"],
+    }
+    if job.validation:
+        arguments |= {
+            "eval_strategy": "steps",
+            "eval_steps": every,
+            "load_best_model_at_end": True,
+            "metric_for_best_model": "eval_loss",
+            "greater_is_better": False,
+        }
+    if not job.classifier:
+        arguments |= {"dataset_kwargs": {"skip_prepare_dataset": True}, "max_length": None, "packing": False}
+    return arguments
+
+
+def _config_class(classifier: bool) -> Any:
+    if classifier:
+        from transformers import TrainingArguments
+
+        return TrainingArguments
+    from trl import SFTConfig
+
+    return SFTConfig
+
+
+def _trainer_class(classifier: bool) -> Any:
+    if not classifier:
+        from trl import SFTTrainer
+
+        return SFTTrainer
+    import torch
+    from transformers import Trainer
+
+    class CriticTrainer(Trainer):  # type: ignore[misc,unused-ignore]
+        """Soft binary cross-entropy at each suffix's last token (paper appendix B.7)."""
+
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            body, head = model.base_model, model.score
+            hidden = body(
+                input_ids=inputs["input_ids"],
+                position_ids=inputs["position_ids"],
+                attention_mask=inputs["attention_mask"],
+                use_cache=False,
+            ).last_hidden_state
+            logits = head(hidden[inputs["rows"], inputs["columns"]])[:, 0].float()
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, inputs["labels"])
+            return (loss, {"logits": logits}) if return_outputs else loss
+
+        def prediction_step(
+            self, model: Any, inputs: Any, prediction_loss_only: bool, ignore_keys: Any = None
+        ) -> tuple[Any, Any, Any]:
+            inputs = self._prepare_inputs(inputs)
+            with torch.no_grad(), self.compute_loss_context_manager():
+                return self.compute_loss(model, inputs).detach(), None, None
+
+    return CriticTrainer
+
+
+def _callback(progress: Progress | None, total: int) -> Any:
+    from transformers import TrainerCallback
+
+    class Report(TrainerCallback):  # type: ignore[misc,unused-ignore]
+        """Passes logged numbers on."""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            if progress is not None and logs:
+                numbers = {k: float(v) for k, v in logs.items() if isinstance(v, int | float)}
+                progress(int(state.global_step), total, numbers)
+
+    return Report()
+
+
+def _last_checkpoint(folder: Path) -> Path | None:
+    """The newest whole checkpoint; one that a killed run left half-written is passed over."""
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
+    needed = ("trainer_state.json", "optimizer.pt", "scheduler.pt")
+    for path in found:
+        if all((path / name).exists() and os.path.getsize(path / name) for name in needed):
+            return path
+    return None

@@ -1,0 +1,210 @@
+"""A mock OpenAI-compatible server on plain asyncio: answers by rule after a latency, with faults on demand.
+
+`python -m tests.models.mock_endpoint --latency 0.05 --faults 0.2` serves until its input ends.
+Answers depend on the request alone, so what a client makes of them must not depend on faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import re
+import sys
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+FAULTS = ("rate_limit", "server_error", "reset", "stall", "truncated_json", "short_body")
+
+
+@dataclass
+class Behaviour:
+    """How the server behaves; `faults` is the share of calls that go wrong, `capacity` how many it takes at once."""
+
+    latency: float = 0.05
+    faults: float = 0.0
+    kinds: tuple[str, ...] = FAULTS
+    stall_s: float = 1.0
+    retry_after: float = 0.1
+    capacity: int | None = None
+    seed: int = 0
+    key: str | None = None
+    refusal: tuple[int, str] | None = None
+    replies: list[str] = field(default_factory=list)  # fixed answers, in order; empty: by rule
+    context_chars: int | None = None
+
+
+class MockEndpoint:
+    """The server, on a thread of its own; `url`, `seen` (requests) and `counts` are for tests."""
+
+    def __init__(self, behaviour: Behaviour | None = None, port: int = 0) -> None:
+        self.behaviour = behaviour or Behaviour()
+        self.port = port
+        self.seen: list[dict[str, Any]] = []
+        self.authorizations: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._chance = random.Random(self.behaviour.seed)
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> MockEndpoint:
+        self._thread = threading.Thread(target=self._serve, daemon=True, name="mock-endpoint")
+        self._thread.start()
+        self._ready.wait(10)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._main())
+        self._loop.close()
+
+    async def _main(self) -> None:
+        self._stop = asyncio.Event()
+        server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"(?i)content-length: *(\d+)", head)
+                body = await reader.readexactly(int(length.group(1))) if length else b""
+                key = re.search(rb"(?i)authorization: *bearer ([^\r\n]+)", head)
+                self.authorizations[key.group(1).decode() if key else ""] += 1
+                if not await self._answer(head.split(b" ")[1].decode(), body, writer):
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, path: str, body: bytes, writer: asyncio.StreamWriter) -> bool:
+        if path != "/v1/chat/completions":
+            return await self._write(writer, 200, {"version": "mock-1", "data": [{"id": "m"}], **self.counts})
+        behaviour = self.behaviour
+        self.counts["calls"] += 1
+        self.counts["flying"] += 1
+        self.counts["peak"] = max(self.counts["peak"], self.counts["flying"])
+        crowded = behaviour.capacity is not None and self.counts["flying"] > behaviour.capacity
+        faulty = self._chance.random() < behaviour.faults
+        kind = "rate_limit" if crowded else self._chance.choice(behaviour.kinds) if faulty else "fine"
+        try:
+            await asyncio.sleep(0.001 if crowded else behaviour.latency)
+        finally:  # counted before the client can know the answer
+            self.counts["flying"] -= 1
+            self.counts[kind] += 1
+        return await self._send(kind, json.loads(body), writer)
+
+    async def _send(self, kind: str, request: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+        if kind == "rate_limit":
+            return await self._write(writer, 429, {"error": {"message": "slow down"}}, self.behaviour.retry_after)
+        if kind == "server_error":
+            return await self._write(writer, 500, {"error": {"message": "oops"}})
+        if kind == "reset":
+            writer.transport.abort()
+            return False
+        if kind == "stall":
+            await asyncio.sleep(self.behaviour.stall_s)
+            return False
+        if self.behaviour.refusal and kind == "fine":
+            return await self._write(
+                writer, self.behaviour.refusal[0], {"error": {"message": self.behaviour.refusal[1]}}
+            )
+        limit = self.behaviour.context_chars
+        if limit is not None and sum(len(str(m.get("content"))) for m in request["messages"]) > limit:
+            return await self._write(writer, 400, {"error": {"message": "maximum context length is exceeded"}})
+        answer = self._complete(request)
+        if kind == "truncated_json":
+            raw = json.dumps(answer).encode()
+            return await self._write(writer, 200, raw[: len(raw) // 2])
+        if kind == "short_body":
+            raw = json.dumps(answer).encode()
+            writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw[: len(raw) // 2])
+            await writer.drain()
+            return False
+        self.seen.append(request)
+        self.counts["prompt"] += answer["usage"]["prompt_tokens"]
+        self.counts["completion"] += answer["usage"]["completion_tokens"]
+        return await self._write(writer, 200, answer)
+
+    async def _write(
+        self, writer: asyncio.StreamWriter, status: int, answer: Any, retry_after: float | None = None
+    ) -> bool:
+        raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        extra = "" if retry_after is None else f"Retry-After: {retry_after}\r\n"
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(raw)}\r\n\r\n"
+        writer.write(head.encode() + raw)
+        await writer.drain()
+        return True
+
+    def _complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        text = self.behaviour.replies.pop(0) if self.behaviour.replies else rule(request)
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": message}
+        if request.get("logprobs"):
+            others = [{"token": t, "logprob": -5.0} for t in "ABT" if t != text]
+            choice["logprobs"] = {"content": [{"token": text, "logprob": -0.02, "top_logprobs": others}]}
+            choice["logprobs"]["content"][0]["top_logprobs"].insert(0, {"token": text, "logprob": -0.02})
+        prompt = len(json.dumps(request["messages"])) // 4
+        usage = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
+        usage |= {"prompt_tokens_details": {"cached_tokens": prompt // 2}, "total_tokens": prompt + len(text.split())}
+        return {"id": "x", "object": "chat.completion", "model": request["model"], "choices": [choice], "usage": usage}
+
+
+def rule(request: dict[str, Any]) -> str:
+    """What the mock model says, from the request alone: it walks right most of the time and prefers right."""
+    last = str(request["messages"][-1]["content"])
+    if request.get("logprobs"):
+        first, second = re.findall(r"^Action [AB]: (.*)$", last, re.MULTILINE)[-2:]
+        return "T" if first == second else "A" if first == "right" else "B" if second == "right" else "T"
+    if request["messages"][0]["content"].startswith("You check the next action"):
+        return "The action loses time; look at where the end is."
+    seen = json.dumps([request["messages"], request.get("seed")]).encode()
+    draw = int.from_bytes(hashlib.sha256(seen).digest()[:4], "big") / 2**32
+    return f"Thought: the end is near.\nAction: {'right' if draw < 0.7 else 'left' if draw < 0.85 else 'wait'}"
+
+
+def main() -> None:
+    """Serve until the input ends; the counters go to the output then."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--latency", type=float, default=0.05)
+    parser.add_argument("--faults", type=float, default=0.0)
+    parser.add_argument("--stall", type=float, default=1.0)
+    parser.add_argument("--capacity", type=int)
+    parser.add_argument("--port", type=int, default=0)
+    given = parser.parse_args()
+    behaviour = Behaviour(given.latency, given.faults, stall_s=given.stall, capacity=given.capacity)
+    with MockEndpoint(behaviour, given.port) as server:
+        print(server.port, flush=True)
+        sys.stdin.read()
+        print(json.dumps(server.counts), flush=True)
+
+
+if __name__ == "__main__":
+    main()
