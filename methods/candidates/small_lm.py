@@ -8,6 +8,7 @@ generator never votes: what it writes is only ever one of the things that are co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -32,6 +33,7 @@ PROMPT = """\
 
 List actions that could be executed now."""
 EXAMPLES = 3
+_PLACEHOLDER = re.compile(r"<[a-z_ ]+>|\.\.\.")  # the form of an action copied instead of an action
 
 
 class SmallLMCandidates:
@@ -109,6 +111,9 @@ class SmallLMCandidates:
 
 
 def _offer(desk: Desk, sieve: Sieve, text: str) -> None:
+    if _PLACEHOLDER.search(text):
+        sieve.refuse("placeholder")
+        return
     try:
         sieve.offer(desk.parse(text.strip("-* \t`")))
     except IllegalAction:
