@@ -2,7 +2,8 @@
 
 Expectations come from earlier rows where there are any (mean over the same method, actor and environment), else from
 what plugins declare in a class attribute `estimate`: per step `calls`, `prompt`, `completion`, `seconds`, for an
-environment also `steps` per episode, for a method also `turns`: further turns of the actor.  What nobody declared is unknown and said to be.
+environment also `steps` per episode, for a method also `turns`: further turns of the actor.  What nobody declared is
+unknown and said to be.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ def _declared(cell: Cell) -> tuple[Cost, str]:
         steps = min(steps, said.get("steps", steps))
         values = [said.get(name, 0.0) for name in DECLARED]
         rate = rate_of(cell.spec[role]["params"])
-        each = Cost(*values, dollars=None if rate is None else rate.of(values[1], values[2]))
+        dollars = None if rate is None else rate.of(values[1], values[2])
+        each = Cost(values[0], values[1], values[2], values[3], dollars)
         step = step + each.times(1 + _turns(cell) if role == "actor" else 1)
     if silent:
         return UNKNOWN, f"unknown: no rows yet, and no estimate from {', '.join(silent)}"
