@@ -13,7 +13,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness import registry
@@ -162,7 +162,30 @@ def _run(job: Job, workshop: Workshop) -> Episode:
         borrowed.abandoned = episode.status == "timeout" or _abandoned(episode)
     if borrowed.abandoned:
         workshop.forget(spec)
-    return episode
+    return in_microseconds(episode)
+
+
+def in_microseconds(episode: Episode) -> Episode:
+    """Times to the microsecond: finer digits are noise, and would be a fifth of a stored record."""
+
+    def times(seconds: Mapping[str, float]) -> dict[str, float]:
+        return {role: round(value, 6) for role, value in seconds.items()}
+
+    steps = tuple(
+        replace(
+            step,
+            seconds=times(step.seconds),
+            reviews=tuple(replace(review, seconds=round(review.seconds, 6)) for review in step.reviews),
+        )
+        for step in episode.steps
+    )
+    return replace(
+        episode,
+        steps=steps,
+        seconds=times(episode.seconds),
+        started_at=round(episode.started_at, 6),
+        wall_s=round(episode.wall_s, 6),
+    )
 
 
 def _abandoned(episode: Episode) -> bool:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from harness.models.local import local_model
 from harness.models.sampling import row_noise
@@ -27,6 +27,15 @@ class Generated:
 
     texts: tuple[str, ...]
     usage: Usage
+
+
+class Samples(Protocol):
+    """What samples short texts: a model here, or one behind an endpoint."""
+
+    def sample(
+        self, system: str, user: str, leads: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
+    ) -> Generated:
+        """One sampled line for each lead."""
 
 
 class Generator:

@@ -17,7 +17,7 @@ from harness.errors import IllegalAction, UsageError
 from harness.protocols import Desk
 from harness.seeds import seed_of, stream
 from methods.candidates.drawn import Drawn, Sieve
-from methods.candidates.generation import generator
+from methods.candidates.generation import Samples, generator
 
 MODES = {
     "information": "Actions that find out something still unknown",
@@ -88,13 +88,15 @@ class SmallLMCandidates:
                 break
             seed = seed_of(role="small-lm-candidates", seed=desk.seed, round=number)
             settings = (seed, self.tokens, self.temperature, self.top_p)
-            model = generator(self.model, self.revision, self.device, self.dtype)
-            answer = model.sample(SYSTEM, user, self._leads(desk, seed), *settings)
+            answer = self._generator().sample(SYSTEM, user, self._leads(desk, seed), *settings)
             desk.count(answer.usage)
             for text in answer.texts:
                 if not sieve.full:
                     _offer(desk, sieve, text)
         return sieve.drawn()
+
+    def _generator(self) -> Samples:
+        return generator(self.model, self.revision, self.device, self.dtype)
 
     def _leads(self, desk: Desk, seed: int) -> list[str]:
         unknown = [mode for mode in self.modes if mode not in MODES]

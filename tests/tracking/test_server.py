@@ -69,18 +69,19 @@ def test_written_and_read_over_http(served: tuple[Path, Ui], tmp_path: Path) -> 
 def test_the_link_opens_on_the_saved_comparison(served: tuple[Path, Ui], tmp_path: Path) -> None:
     """Guards the page's own format of saved views: our sections, metrics and runs must be on it."""
     _, ui = served
-    command = [
-        str(BROWSER),
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
-    command += ["--window-size=1600,1200", "--virtual-time-budget=30000", "--timeout=45000", "--dump-dom", ui.link]
-    page = subprocess.run(command, capture_output=True, text=True, timeout=90).stdout
-    shown = " ".join(re.sub(r"<[^>]*>", " ", page).split())
-    for text in ("shared view", "Performance", "Time against Origin", "webshop_performance", "cota | weak"):
-        assert text in shown, text
+    command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1600,1200"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--timeout=45000"]
+    wanted = ("shared view", "Performance", "Time against Origin", "webshop_performance", "cota | weak")
+    missing: list[str] = []
+    # The page's clock is virtual and may run ahead of a busy machine: a longer budget before it counts as a failure.
+    for budget in (20_000, 60_000, 180_000):
+        dump = [*command, f"--virtual-time-budget={budget}", "--dump-dom", ui.link]
+        page = subprocess.run(dump, capture_output=True, text=True, timeout=90).stdout
+        shown = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+        missing = [text for text in wanted if text not in shown]
+        if not missing:
+            break
+    assert missing == []
 
 
 def test_a_stopped_server_is_found_out_quickly(served: tuple[Path, Ui]) -> None:
