@@ -84,11 +84,8 @@ class OfflineCandidates:
         self.data = data
 
     def identity(self) -> list[list[str]]:
-        """Collection and task panel of each folder."""
-        from methods.branching.tables import read_card
-
-        cards = [read_card(folder) for folder in self._folders()]
-        return [[str(card["hash"]), str(card["panel"])] for card in cards]
+        """Collection and task panel of each folder; the recipe's hash of one that a study makes before it runs."""
+        return [_identity(folder) for folder in self._folders()]
 
     def _folders(self) -> tuple[Path, ...]:
         return (Path(self.data),) if isinstance(self.data, str) else tuple(map(Path, self.data))
@@ -146,3 +143,13 @@ def _read(environment: str, folders: tuple[Path, ...]) -> Shelf:
             "with `cota-bench collect`, or name the right folder under `data`."
         )
     return shelf
+
+
+def _identity(folder: Path) -> list[str]:
+    from methods.branching.tables import read_card
+
+    recipe = folder / "recipe.json"
+    if recipe.is_file():  # declared before it is collected, so that a plan can name cells
+        return ["recipe", str(json.loads(recipe.read_text(encoding="utf-8"))["hash"])]
+    card = read_card(folder)
+    return [str(card["hash"]), str(card["panel"])]

@@ -194,7 +194,7 @@ def prepare(study: Study, *, dry: bool = False, say: Say = print) -> Study:
 def _make(one: Prepared, part: str, dry: bool, say: Say) -> None:
     folder = one.folder / part
     folder.mkdir(parents=True, exist_ok=True)
-    if part in JUDGES and not (folder / RECIPE_FILE).exists():
+    if not (folder / RECIPE_FILE).exists():
         write_json(folder / RECIPE_FILE, {"hash": one.hash, "recipe": one.label})
     ready = one.trained(part) if part in JUDGES else (folder / CARD).exists()  # type: ignore[arg-type]
     if ready:
