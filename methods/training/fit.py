@@ -56,6 +56,7 @@ def steps_of(settings: Settings, rows: int) -> int:
 def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitted:
     """Train, or go on from the last checkpoint in `job.folder`; the weights of the best evaluation are kept."""
     from datasets import Dataset
+    from transformers import PrinterCallback
 
     total = steps_of(settings, len(job.train))
     arguments = _arguments(job, settings, total)
@@ -68,6 +69,7 @@ def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitte
         processing_class=job.tokenizer,
         callbacks=[_callback(progress, total)],
     )
+    made.remove_callback(PrinterCallback)
     last = _last_checkpoint(job.folder)
     wall, cpu = time.perf_counter(), time.process_time()
     made.train(resume_from_checkpoint=str(last) if last else None)
