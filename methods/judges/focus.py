@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 GOAL = re.compile(r"^(?:request|task|goal|instruction|customer|user)\s*:\s*(.*)$", re.IGNORECASE)
-DONE = re.compile(r"^(?:\d+\.\s+(.*?)\s+->\s.*|>\s*(.*)|action\s*:\s*(.*)|agent calls\s+(.*)|agent\s*:\s*(.*))$", re.IGNORECASE)
+DONE = re.compile(
+    r"^(?:\d+\.\s+(.*?)\s+->\s.*|>\s*(.*)|action\s*:\s*(.*)|agent calls\s+(.*)|agent\s*:\s*(.*))$",
+    re.IGNORECASE,
+)
 LISTED = re.compile(r"^(?:possible actions|admissible commands|available actions|available|actions)\b", re.IGNORECASE)
 WORD = re.compile(r"[a-z0-9$#][a-z0-9._\-]*[a-z0-9]|[a-z0-9]")
 OPTIONS = re.compile(r"^option\b|^options\b", re.IGNORECASE)
 MONEY = re.compile(r"(?:\$\s?(\d+(?:\.\d+)?))|(?:(\d+\.\d\d)\s+dollars)")
-STOP = frozenset(
-    ["a", "an", "the", "of", "to", "in", "on", "at", "from", "with", "for", "and", "or", "is", "it", "you", "i", "me", "my", "your", "some", "find", "put", "look", "looking", "need", "want", "please", "am", "are", "be", "that", "this", "than", "lower", "price", "dollars", "color", "size", "task", "click", "search", "go", "take", "move", "come", "comes", "into"]
-)
+_STOP = """a an the of to in on at from with for and or is it you i me my your some find put look looking need want please
+am are be that this than lower price dollar color size task click search go take move come into"""
+STOP = frozenset(_STOP.split())
 EXCERPT, NOW, LAST = 18, 24, 3  # words, words, actions
 
 
