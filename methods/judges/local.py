@@ -107,5 +107,3 @@ class LocalJudge:
             Usage(1, len(prefix) + len(end), 0, answer.reused if i == 0 else len(prefix)) for i, end in enumerate(ends)
         ]
         return Scored(outputs, usages, cut)
-
-
