@@ -28,6 +28,7 @@ class MixtureCandidates:
     """
 
     version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 3000, "completion": 40, "seconds": 0.5}
     throughput: ClassVar[tuple[str, ...]] = ("sources",)  # `identity` holds all of them that decides a draw
 
     def __init__(self, sources: Sequence[Mapping[str, Any]]) -> None:

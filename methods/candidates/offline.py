@@ -78,6 +78,7 @@ class OfflineCandidates:
     """
 
     version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"seconds": 0.01}
     throughput: ClassVar[tuple[str, ...]] = ("data",)  # where the data lies decides nothing; `identity` says what it is
 
     def __init__(self, data: str | list[str]) -> None:

@@ -9,7 +9,7 @@ generator never votes: what it writes is only ever one of the things that are co
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -54,6 +54,7 @@ class SmallLMCandidates:
 
     version: ClassVar[str] = "1"
     throughput: ClassVar[tuple[str, ...]] = ("device",)
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 3000, "completion": 60, "seconds": 1.0}
 
     def __init__(
         self,
