@@ -245,7 +245,7 @@ def _usage(usage: Usage) -> str:
 
 
 def _seconds(seconds: Mapping[str, float]) -> str:
-    return ", ".join(f"{role} {value:.3f} s" for role, value in seconds.items()) or "no time"
+    return ", ".join(f"{role} {value:.3f} s" for role, value in seconds.items() if value >= 0.0005) or "under 1 ms"
 
 
 def _action(action: Action) -> str:

@@ -112,7 +112,16 @@ class ServedSmallLMCandidates(SmallLMCandidates):
         max_in_flight: int = 256,
         cache: bool = False,
     ) -> None:
-        super().__init__(model, modes, rounds, tokens, temperature, top_p, prompt)
+        super().__init__(
+            model,
+            revision,
+            modes=modes,
+            rounds=rounds,
+            tokens=tokens,
+            temperature=temperature,
+            top_p=top_p,
+            prompt=prompt,
+        )
         self.endpoint = Endpoint(
             base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
         )

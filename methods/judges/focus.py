@@ -14,60 +14,77 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 GOAL = re.compile(r"^(?:request|task|goal|instruction|customer|user)\s*:\s*(.*)$", re.IGNORECASE)
-DONE = re.compile(r"^(?:\d+\.\s+(.*?)\s+->\s.*|>\s*(.*)|action\s*:\s*(.*)|agent calls\s+(.*)|agent\s*:\s*(.*))$", re.IGNORECASE)
+DONE = re.compile(
+    r"^(?:\d+\.\s+(.*?)\s+->\s.*|>\s*(.*)|action\s*:\s*(.*)|agent calls\s+(.*)|agent\s*:\s*(.*))$",
+    re.IGNORECASE,
+)
 LISTED = re.compile(r"^(?:possible actions|admissible commands|available actions|available|actions)\b", re.IGNORECASE)
 WORD = re.compile(r"[a-z0-9$#][a-z0-9._\-]*[a-z0-9]|[a-z0-9]")
+OPTIONS = re.compile(r"^option\b|^options\b", re.IGNORECASE)
 MONEY = re.compile(r"(?:\$\s?(\d+(?:\.\d+)?))|(?:(\d+\.\d\d)\s+dollars)")
-STOP = frozenset(
-    ["a", "an", "the", "of", "to", "in", "on", "at", "from", "with", "for", "and", "or", "is", "it", "you", "i", "me", "my", "your", "some", "find", "put", "look", "looking", "need", "want", "please", "am", "are", "be", "that", "this", "than", "lower", "price", "dollars", "color", "size", "task", "click", "search", "go", "take", "move", "come", "comes", "into"]
-)
+_STOP = """a an the of to in on at from with for and or is it you i me my your some find put look looking need want please
+am are be that this than lower price dollar color size task click search go take move come into"""
+STOP = frozenset(_STOP.split())
 EXCERPT, NOW, LAST = 18, 24, 3  # words, words, actions
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A view taken apart; `goal_words` in order of first mention, `lines` without listings of actions."""
+    """A view taken apart; `goal_words` by order of first mention, `lines` without goals, actions and listings."""
 
     goal: str
     goal_words: tuple[str, ...]
     done: tuple[str, ...]
     lines: tuple[str, ...]
-    now: str
+    now: tuple[str, ...]
 
 
 def words(text: str) -> list[str]:
-    """Content words in order, lower case."""
-    return [word for word in WORD.findall(text.lower()) if word not in STOP]
+    """Content words in order: lower case, without possessive and plural endings."""
+    found = (_stem(word) for word in WORD.findall(text.lower().replace("'s", "")))
+    return [word for word in found if word not in STOP]
+
+
+def _stem(word: str) -> str:
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 @lru_cache(maxsize=256)
 def facts(view: str) -> Facts:
     """Take a view apart by the line labels that the environments' renderers use."""
     raw = [line.strip() for line in view.split("\n") if line.strip()]
+    raw = [line for line in raw if not LISTED.match(line)]
     goals = [found[1] for line in raw if (found := GOAL.match(line))]
     goal = " ".join(goals) if goals else (raw[0] if raw else "")
-    done = tuple(next(part for part in found.groups() if part is not None) for line in raw if (found := DONE.match(line)))
-    lines = tuple(line for line in raw if not GOAL.match(line) and not DONE.match(line) and not LISTED.match(line))
-    now = " ".join(" ".join(lines[-3:]).split()[-NOW:])
-    return Facts(goal, tuple(dict.fromkeys(words(goal))), done, lines, now)
+    done, last = [], 0
+    for number, line in enumerate(raw):
+        if found := DONE.match(line):
+            done.append(next(part for part in found.groups() if part is not None))
+            last = number + 1
+    lines = tuple(line for line in raw if not GOAL.match(line) and not DONE.match(line))
+    return Facts(goal, tuple(dict.fromkeys(words(goal))), tuple(done), lines, tuple(raw[last:]))
 
 
 def focus_state(view: str) -> str:
     """The state in a line: goal, what of it is untouched, what was done for it, last actions, what is seen now."""
     seen = facts(view)
-    touched = {word for action in seen.done for word in words(action)}
-    untouched = " ".join(word for word in seen.goal_words if word not in touched)
     goal_words = set(seen.goal_words)
+    touched = {word for action in seen.done for word in words(action)}
+    untouched = [word for word in seen.goal_words if word not in touched]
     towards = [a for a in dict.fromkeys(seen.done) if goal_words & set(words(a)) and a not in seen.done[-LAST:]]
-    return " | ".join(
-        [
-            f"goal {' '.join(seen.goal.split()[-60:])}",
-            f"open {untouched}",
-            f"did {' ; '.join(_short(a) for a in towards[-LAST:])}",
-            f"last {' ; '.join(_short(a) for a in seen.done[-LAST:])}",
-            f"now {seen.now}",
-        ]
-    )
+    now = " ".join(" ".join(seen.now).split()[:NOW])
+    here = [word for word in seen.goal_words if word in set(words(" ".join(seen.now[:1])))]
+    parts = [
+        f"goal {' '.join(seen.goal.split()[-60:])}",
+        f"open {' '.join(untouched)}",
+        f"did {' ; '.join(_short(a) for a in towards[-LAST:])}",
+        f"last {' ; '.join(_short(a) for a in seen.done[-LAST:])}",
+        f"now {now}",
+        f"here {min(len(here), 9)} {' '.join(here[:8])}{_cost(seen.goal, now)}",
+    ]
+    return " | ".join(part.strip() for part in parts)
 
 
 def focus_action(view: str, action: str) -> str:
@@ -78,9 +95,11 @@ def focus_action(view: str, action: str) -> str:
     named = [word for word in seen.goal_words if word in own]
     beside = [word for word in seen.goal_words if word in near and word not in own]
     tried = sum(done.lower() == action.lower() for done in seen.done)
-    parts = [_short(action), f"tried {min(tried, 3)}", f"match {min(len(named), 9)} {' '.join(named[:8])}"]
-    parts.append(f"near {min(len(beside), 9)} {' '.join(beside[:8])}{_cost(seen.goal, excerpt)}")
-    return " ; ".join(part.strip() for part in parts)
+    parts = [_short(action)]
+    parts += [f"tried {min(tried, 3)}"] if tried else []
+    parts += [f"match {min(len(named), 9)} {' '.join(named[:8])}"] if named else []
+    parts += [f"near {min(len(beside), 9)} {' '.join(beside[:8])}"] if beside else []
+    return " | ".join(parts) + _cost(seen.goal, excerpt)
 
 
 def _short(action: str, limit: int = 24) -> str:
@@ -92,19 +111,19 @@ def _cost(goal: str, excerpt: str) -> str:
     if not limits or not prices:
         return ""
     limit, price = (float(next(part for part in found if part)) for found in (limits[-1], prices[0]))
-    return " cost under" if price <= limit else " cost over"
+    return " cheap" if price <= limit else " dear"
 
 
 def _excerpt(seen: Facts, action: str) -> str:
     """What stands where the longest run of the action's words was last mentioned near the start of a line."""
     parts = re.findall(r"[\w.\-#]+", action.lower())
+    lines = [line.lower() for line in reversed(seen.lines) if not OPTIONS.match(line)]
     for size in range(min(4, len(parts)), 0, -1):
         runs = [" ".join(parts[i : i + size]) for i in range(len(parts) - size + 1)]
         runs = [run for run in runs if size > 1 or (len(run) > 2 and run not in STOP)]
-        for line in reversed(seen.lines):
-            low = line.lower()
-            if any(_begins(low, run) for run in runs):
-                return " ".join(low.split()[:EXCERPT])
+        for line in lines:
+            if any(_begins(line, run) for run in runs):
+                return " ".join(line.split()[:EXCERPT])
     return ""
 
 

@@ -71,7 +71,9 @@ class Prompt:
         (folder / FILE).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
-FOCUSED = Prompt(system="", state="{state}", candidates=" A {first} B {second} ?", action=" A {action} ?", style="focused")
+FOCUSED = Prompt(
+    system="", state="{state}", candidates=" A {first} B {second} ?", action=" A {action} ?", style="focused"
+)
 CRITIC = Prompt(system=CRITIC_SYSTEM)
 PRESETS: dict[str, Prompt] = {"full": Prompt(), "focused": FOCUSED, "critic": CRITIC}
 

@@ -61,9 +61,7 @@ def critic_rows(source: Source, split: str, environments: Sequence[str] | None =
     return _rows(source, split, f"critic-{split}.parquet", CRITIC_COLUMNS, environments)
 
 
-def _rows(
-    source: Source, split: str, file: str, columns: Sequence[str], environments: Sequence[str] | None
-) -> Rows:
+def _rows(source: Source, split: str, file: str, columns: Sequence[str], environments: Sequence[str] | None) -> Rows:
     if isinstance(source, Path):
         path = source / file
         if not path.exists():

@@ -7,6 +7,7 @@ each suffix's last token.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from methods.judges.pack import Row, pack
@@ -43,7 +44,7 @@ def _parts(items: Sequence[Any], size: int) -> list[list[Any]]:
     """Cut into parts of nearly equal size, none above `size`."""
     count = -(-len(items) // size)
     bounds = [round(i * len(items) / count) for i in range(count + 1)]
-    return [list(items[low:high]) for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [list(items[low:high]) for low, high in pairwise(bounds)]
 
 
 class PairCollator:

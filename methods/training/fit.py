@@ -1,8 +1,6 @@
 """Fit: one training run with the Trainer classes of TRL and Transformers: checkpoints, selection, resume, curves.
 
-Comparators go through TRL's `SFTTrainer` as it is: packed rows come from our collator, and the labels leave only the
-letter to the loss.  Critics go through `Trainer` with a soft binary cross-entropy.  Weights are fp32; bf16 is used for
-arithmetic alone, because AdamW in pure bf16 rounds the paper's small updates away.
+Weights are fp32; bf16 is used for arithmetic alone, because AdamW in pure bf16 rounds the paper's small updates away.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.training.settings import Settings
+from methods.training.trainers import trainer_class
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
 Examples = Sequence[Mapping[str, Any]]
@@ -47,6 +46,11 @@ class Job:
     classifier: bool = False
 
 
+def length(example: Mapping[str, Any]) -> int:
+    """Tokens of a packed row."""
+    return len(example["prefix"]) + sum(len(suffix) for suffix in example["suffixes"])
+
+
 def steps_of(settings: Settings, rows: int) -> int:
     """Optimiser steps of a run."""
     steps = max(1, round(settings.epochs * -(-rows // settings.rows)))
@@ -56,18 +60,20 @@ def steps_of(settings: Settings, rows: int) -> int:
 def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitted:
     """Train, or go on from the last checkpoint in `job.folder`; the weights of the best evaluation are kept."""
     from datasets import Dataset
+    from transformers import PrinterCallback
 
     total = steps_of(settings, len(job.train))
     arguments = _arguments(job, settings, total)
-    made = _trainer_class(job.classifier)(
+    made = trainer_class(job.classifier)(
         model=job.model,
         args=_config_class(job.classifier)(**arguments),
         data_collator=job.collator,
-        train_dataset=Dataset.from_list([dict(e) for e in job.train]),
+        train_dataset=Dataset.from_list([{**e, "length": length(e)} for e in job.train]),
         eval_dataset=Dataset.from_list([dict(e) for e in job.validation]) if job.validation else None,
         processing_class=job.tokenizer,
         callbacks=[_callback(progress, total)],
     )
+    made.remove_callback(PrinterCallback)
     last = _last_checkpoint(job.folder)
     wall, cpu = time.perf_counter(), time.process_time()
     made.train(resume_from_checkpoint=str(last) if last else None)
@@ -103,12 +109,13 @@ def _arguments(job: Job, settings: Settings, total: int) -> dict[str, Any]:
         "bf16": settings.autocast == "bf16" or (settings.autocast == "auto" and cuda),
         "fp16": False,
         "use_cpu": not cuda,
-        "gradient_checkpointing": False,
         "remove_unused_columns": False,
         "dataloader_pin_memory": cuda,
         "report_to": [],
         "disable_tqdm": True,
         "label_names": ["labels"],
+        "train_sampling_strategy": "group_by_length",  # a third less padding
+        "length_column_name": "length",
     }
     if job.validation:
         arguments |= {
@@ -131,41 +138,6 @@ def _config_class(classifier: bool) -> Any:
     from trl import SFTConfig
 
     return SFTConfig
-
-
-def _trainer_class(classifier: bool) -> Any:
-    if not classifier:
-        from trl import SFTTrainer
-
-        return SFTTrainer
-    import torch
-    from transformers import Trainer
-
-    class CriticTrainer(Trainer):  # type: ignore[misc,unused-ignore]
-        """Soft binary cross-entropy at each suffix's last token (paper appendix B.7)."""
-
-        def compute_loss(
-            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-        ) -> Any:
-            body, head = model.base_model, model.score
-            hidden = body(
-                input_ids=inputs["input_ids"],
-                position_ids=inputs["position_ids"],
-                attention_mask=inputs["attention_mask"],
-                use_cache=False,
-            ).last_hidden_state
-            logits = head(hidden[inputs["rows"], inputs["columns"]])[:, 0].float()
-            loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, inputs["labels"])
-            return (loss, {"logits": logits}) if return_outputs else loss
-
-        def prediction_step(
-            self, model: Any, inputs: Any, prediction_loss_only: bool, ignore_keys: Any = None
-        ) -> tuple[Any, Any, Any]:
-            inputs = self._prepare_inputs(inputs)
-            with torch.no_grad(), self.compute_loss_context_manager():
-                return self.compute_loss(model, inputs).detach(), None, None
-
-    return CriticTrainer
 
 
 def _callback(progress: Progress | None, total: int) -> Any:

@@ -131,7 +131,7 @@ def _files_hash(folder: Path) -> str:
     import hashlib
 
     sums = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")) + [folder / "config.json"]:
+    for path in [*sorted(folder.glob("*.safetensors")), folder / "config.json"]:
         with path.open("rb") as file:
             sums.update(hashlib.file_digest(file, "sha256").digest())
     return sums.hexdigest()

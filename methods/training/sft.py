@@ -50,7 +50,9 @@ def train_comparator(
     settings = settings or preset(base)
     train, validation = (pair_rows(pairs, split, environments) for split in ("train", "validation"))
     if not train:
-        raise UsageError("There are no training pairs for this comparator. Collect more tasks, or check `environments`.")
+        raise UsageError(
+            "There are no training pairs for this comparator. Collect more tasks, or check `environments`."
+        )
     recipe = Recipe(
         kind="lm",
         base=base,

@@ -15,7 +15,7 @@ TEMPLATE = (
     "{% for m in messages %}{{ '<s>' if loop.first else '' }}{{ m['content'] }}{% endfor %}"
     "{% if add_generation_prompt %}<ans>{% endif %}"
 )
-SPECIAL = ("<unk>", "<pad>", "</s>", "<s>", "<ans>")
+UNKNOWN, PAD, END, START, ANSWER = SPECIAL = ("<unk>", "<pad>", "</s>", "<s>", "<ans>")
 LETTERS = ("A", "B", "T")
 ALPHABET = [chr(code) for code in range(33, 127)]
 
@@ -37,7 +37,7 @@ def make_tokenizer(texts: Iterable[str], size: Size | None = None) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     size = size or Size()
-    core = Tokenizer(models.BPE(unk_token="<unk>"))
+    core = Tokenizer(models.BPE(unk_token=UNKNOWN))
     core.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(
@@ -47,10 +47,10 @@ def make_tokenizer(texts: Iterable[str], size: Size | None = None) -> Any:
     core.add_tokens([AddedToken(letter, single_word=True, normalized=False) for letter in LETTERS])
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
-        unk_token="<unk>",
-        pad_token="<pad>",
-        eos_token="</s>",
-        bos_token="<s>",
+        unk_token=UNKNOWN,
+        pad_token=PAD,
+        eos_token=END,
+        bos_token=START,
         chat_template=TEMPLATE,
     )
 
