@@ -8,12 +8,11 @@ as `search[...]`, that one is begun.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from harness.actors.history import Message, Style
+from harness.actors.history import Message, Style, begun_action
 from harness.actors.react import ReActActor
 from harness.actors.toolschemas import native_tools
 from harness.errors import UsageError, nearest
@@ -122,12 +121,10 @@ class ChatActor(ReActActor):
         """A thought, then the action."""
         thought = self._go_on(messages, "Thought:", {"stop": ["\nAction", "\nObservation:"]}, seed, deadline, draw)
         said = f"Thought: {thought.text.strip()}\nAction:"
-        form: dict[str, Any] = {"stop": ["\n"]}
-        head = end = ""
+        head, end = begun_action(can)
+        form: dict[str, Any] = {"stop": [end, "\n"] if end else ["\n"]}
         if can.actions:
             form = {"structured_outputs": {"choice": [f" {text}" for text in can.actions]}}
-        elif len(can.schemas) == 1 and (bracket := re.match(r"\w+\[", can.schemas[0])):
-            head, end, form = f" {bracket.group()}", "]", {"stop": ["]", "\n"]}
         action = self._go_on(messages, said + head, form, seed, deadline, draw)
         text = f"{said}{head or ' '}{action.text.strip()}{end}"
         return replace(action, text=text, usage=thought.usage + action.usage)

@@ -120,3 +120,9 @@ def _can_do(observation: Observation, mind: Mind, style: Style) -> str:
     if not listed or style.native:
         return ""
     return "\n\n" + prompting.turn(style.prompts, "actions", actions="\n".join(f"- {text}" for text in listed))
+
+
+def begun_action(can: Observation) -> tuple[str, str]:
+    """Beginning and end of the only action there can be, such as (" search[", "]"); empty where there is a choice."""
+    found = re.match(r"\w+\[", can.schemas[0]) if len(can.schemas) == 1 and not can.actions else None
+    return (f" {found.group()}", "]") if found else ("", "")

@@ -1,8 +1,8 @@
 """Local actor: a language model in this process, prompted exactly as the served one.
 
-With `choice: legal` it writes its thought freely and then takes the executable action that is most probable after it
-(or draws one, by temperature), so it cannot write anything that is no action; where the actions are open-ended, as in a
-search box or a chat, it writes them freely as always.
+With `choice: legal` its thought and action are begun for it: it writes the thought freely and then takes the executable
+action that is most probable after it (or draws one, by temperature), so it cannot write anything that is no action.
+Where no actions are listed it writes one, begun for it when only one kind is possible, such as `search[...]`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from harness.actors.history import Message, Style
+from harness.actors.history import Message, Style, begun_action
 from harness.actors.react import ReActActor
 from harness.errors import UsageError, nearest
 from harness.models.answer import Completion
 from harness.models.errors import ContextTooLong
 from harness.models.local import LocalModel, Sampling, local_model
 from harness.protocols import Mind
-from harness.records import DecisionState
+from harness.records import DecisionState, Observation
 from harness.seeds import stream
 
 CHOICES = ("free", "legal")
@@ -83,23 +83,28 @@ class LocalActor(ReActActor):
         tokens = model.encode(messages, **self.template)
         if self.context_tokens is not None and len(tokens) + self.max_tokens > self.context_tokens:
             raise ContextTooLong(f"{self.model}: {len(tokens)} tokens do not fit {self.context_tokens}")
-        actions = state.observation.actions
-        if self.choice == "free" or not actions:
+        if self.choice == "free":
             return model.generate(tokens, self.sampling, seed, mind.deadline)
-        return self._choose(model, messages, actions, mind, seed)
+        return self._choose(model, messages, state.observation, mind, seed)
 
     def _choose(
-        self, model: LocalModel, messages: Sequence[Message], actions: Sequence[str], mind: Mind, seed: int
+        self, model: LocalModel, messages: Sequence[Message], can: Observation, mind: Mind, seed: int
     ) -> Completion:
         """A thought, then the action."""
         free = replace(self.sampling, stop=("\nAction", *self.sampling.stop))
         begun = model.encode(messages, "Thought:", **self.template)
         thought = model.generate(begun, free, seed, mind.deadline)
-        said = f"Thought:{thought.text.rstrip()}\nAction:"
-        scores, usage = model.score(model.encode(messages, said, **self.template), [f" {text}" for text in actions])
-        best = draw_from(scores, self.sampling.temperature, seed)
-        total = thought.usage + replace(usage, calls=0)
-        return replace(thought, text=f"{said} {actions[best]}", finish="stop", usage=total)
+        said = f"Thought: {thought.text.strip()}\nAction:"
+        head, end = begun_action(can)
+        tokens = model.encode(messages, said + head, **self.template)
+        if can.actions:
+            scores, usage = model.score(tokens, [f" {text}" for text in can.actions])
+            chosen = f" {can.actions[draw_from(scores, self.sampling.temperature, seed)]}"
+        else:
+            line = replace(self.sampling, stop=("\n", *((end,) if end else ())))
+            answer = model.generate(tokens, line, seed, mind.deadline)
+            chosen, usage = f"{head or ' '}{answer.text.strip()}{end}", answer.usage
+        return replace(thought, text=said + chosen, finish="stop", usage=thought.usage + replace(usage, calls=0))
 
 
 def draw_from(scores: Sequence[float], temperature: float, seed: int) -> int:

@@ -96,6 +96,6 @@ def test_constrained_choice_plays_legal_episodes(model: Any) -> None:
 def test_a_model_that_is_not_there_is_a_message() -> None:
     found = episode(Origin(), actor=LocalActor(model="./no/such/folder"))
     assert (found.status, found.boundary) == ("failed", "harness")
-    assert "no config.json" in found.reason
+    assert "no model folder" in found.reason
     with pytest.raises(UsageError, match="legal"):
         LocalActor(choice="legl")
