@@ -3,7 +3,7 @@
 A call is: wait for a ticket of the endpoint's limiter, send, sort the fault if there is one, back off with jitter (or
 as long as the server asks), again.  The time of the attempt that answered is working time; everything before it,
 queueing, lost attempts and back-off, is `Usage.waited_s`.  Rate limits use up patience, never attempts, so a busy
-server makes a study slower and never worse.
+server makes a study slower and never worse; so does a server that answered before and is being started anew.
 
 An `Endpoint` is plain data and may be pickled; connections and limiters belong to the process and are shared by
 address.  The key is read from the environment when a request is sent, held nowhere, and taken out of every message.
@@ -45,7 +45,8 @@ class Endpoint:
         key_env: name of the environment variable with the key; None for servers that need none.
         timeout_s: one attempt.
         patience_s: one call with all its waiting.
-        attempts: faults that are forgiven in one call; rate limits do not count.
+        attempts: faults that are forgiven in one call; rate limits do not count, nor does a server that has answered
+            before and cannot be reached now.
         max_in_flight: ceiling of the adaptive limit, for this process and all roles at this address.
         cache: keep answers in the response cache and take them from there.
     """
@@ -105,7 +106,7 @@ class Connection:
         """The answer as it came and as it reads. Raises as `Endpoint.complete`."""
         began = time.monotonic()
         until = began + endpoint.patience_s if deadline is None else min(deadline, began + endpoint.patience_s)
-        tries = Tries(endpoint, until)
+        tries = Tries(endpoint, until, answered=self.counts["answers"] > 0)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Transient), wait=tries.wait, stop=tries.stop, reraise=True
         )
@@ -146,7 +147,8 @@ class Connection:
         self, endpoint: Endpoint, tries: Tries, fault: Transient, deadline: float | None, until: float
     ) -> NoReturn:
         where = f"{endpoint.model} at {endpoint.base_url}"
-        last = f"{tries.faults} faults, {tries.waits} rate limits; last: {fault.kind}, {redact(fault.detail)}"
+        counted = f"{tries.faults} faults, {tries.waits} rate limits or refused connections"
+        last = f"{counted}; last: {fault.kind}, {redact(fault.detail)}"
         if deadline is not None and until == deadline and tries.late():
             raise ModelTimeout(f"{where}: no answer before the deadline ({last})") from None
         raise Unavailable(
@@ -168,9 +170,10 @@ class Connection:
 class Tries:
     """How long to wait and when to stop, for one call."""
 
-    def __init__(self, endpoint: Endpoint, until: float) -> None:
+    def __init__(self, endpoint: Endpoint, until: float, answered: bool = False) -> None:
         self.endpoint = endpoint
         self.until = until
+        self.forgiven = ("rate_limit", "connect") if answered else ("rate_limit",)
         self.faults = 0
         self.waits = 0
         self._pause = 0.0
@@ -185,7 +188,7 @@ class Tries:
         fault = state.outcome.exception() if state.outcome else None
         if not isinstance(fault, Transient):
             return 0.0
-        if fault.kind == "rate_limit":
+        if fault.kind in self.forgiven:
             self.waits += 1
         else:
             self.faults += 1

@@ -88,6 +88,19 @@ def test_nobody_listening_is_unavailable() -> None:
         Endpoint("http://127.0.0.1:9/v1", "m", attempts=2).complete(REQUEST)
 
 
+def test_a_server_that_is_started_anew_costs_time_and_no_attempt() -> None:
+    with MockEndpoint(Behaviour(0.0)) as server:
+        endpoint = ask(server, attempts=2)
+        endpoint.complete(REQUEST)
+        port = server.port
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(endpoint.complete, REQUEST)
+        time.sleep(0.7)
+        assert not answer.done()
+        with MockEndpoint(Behaviour(0.0), port):
+            assert answer.result(timeout=30).usage.waited_s > 0.5
+
+
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://x/v1", "http://user:secret@x/v1"])
 def test_a_wrong_address_is_a_message(url: str) -> None:
     with pytest.raises(UsageError) as caught:
