@@ -66,7 +66,8 @@ def start(environment: Environment, actor: Actor, limits: Limits, streams: Strea
 
 def finish(run: Rollout, forced: Action | None = None) -> Ending:
     """Run to the end; trouble becomes the ending's status, as in `run_episode`."""
-    began, status, reason, boundary = time.perf_counter(), "done", "", None
+    began, reason, boundary = time.perf_counter(), "", None
+    status: Status = "done"
     try:
         if forced is not None:
             run.advance(forced)
