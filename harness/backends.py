@@ -18,9 +18,6 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from joblib import Parallel, delayed
-from joblib.parallel import BACKENDS
-
 
 @dataclass(frozen=True)
 class _NotRun:
@@ -103,6 +100,8 @@ def stream(
             settle(result)
             yield result
         return
+    from joblib import Parallel, delayed  # 0.2 s that an invocation with nothing to do need not pay
+
     workers = max(2, workers)
     chosen = _backend(backend, settle, stopped, workers)
     parallel = Parallel(
@@ -117,6 +116,8 @@ def stream(
 
 
 def _backend(name: str, settle: Callable[[Any], None], stopped: Callable[[], bool], workers: int) -> Any:
+    from joblib.parallel import BACKENDS
+
     base = BACKENDS[name]
     kind = type(f"Settling{base.__name__}", (Settling, base), {})
     options = {"inner_max_num_threads": threads_each(workers)} if base.supports_inner_max_num_threads else {}

@@ -1,8 +1,9 @@
 """Estimate: what is planned, done and left, and what the rest will take, before anything is spent.
 
 Expectations come from earlier rows where there are any (mean over the same method, actor and environment), else from
-what plugins declare in a class attribute `estimate`: per step `calls`, `prompt`, `completion`, `seconds`, and for an
-environment also `steps` per episode.  What nobody declared is unknown and said to be.
+what plugins declare in a class attribute `estimate`: per step `calls`, `prompt`, `completion`, `seconds`, for an
+environment also `steps` per episode, for a method also `turns`: further turns of the actor.  What nobody declared is
+unknown and said to be.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from harness import registry
 from harness.grid import Cell, Plan
 from harness.ledger import RETRYABLE, Key
+from harness.models.rates import rate_of, table
 from harness.study import TOOLS
 
 KINDS: Mapping[str, registry.Kind] = {
@@ -28,12 +30,13 @@ Heads = Mapping[Key, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Calls, tokens and seconds of working time; None is unknown and makes a sum unknown."""
+    """Calls, tokens, seconds of working time and dollars at most; None is unknown and makes a sum unknown."""
 
     calls: float | None = 0.0
     prompt: float | None = 0.0
     completion: float | None = 0.0
     seconds: float | None = 0.0
+    dollars: float | None = 0.0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(_plus(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))
@@ -46,7 +49,8 @@ class Cost:
         return Cost(*(None if value is None else value * factor for value in values))
 
 
-UNKNOWN = Cost(None, None, None, None)
+UNKNOWN = Cost(None, None, None, None, None)
+DECLARED = ("calls", "prompt", "completion", "seconds")
 
 
 def _plus(a: float | None, b: float | None) -> float | None:
@@ -130,7 +134,7 @@ def _expected(cell: Cell, rows: list[Mapping[str, Any]]) -> tuple[Cost, str]:
     if rows:
         spent = Cost()
         for head in rows:
-            spent = spent + Cost(*_used(head["usage"].values()), seconds=head["wall_s"])
+            spent = spent + Cost(*_used(head["usage"].values()), head["wall_s"], _paid(cell, head["usage"]))
         return spent.times(1 / len(rows)), f"mean of {len(rows)} rows"
     return _declared(cell)
 
@@ -140,6 +144,16 @@ def _used(usages: Iterable[list[int | None]]) -> tuple[float | None, float | Non
     for usage in usages:
         sums = [_plus(a, b) for a, b in zip(sums, usage, strict=True)]
     return sums[0], sums[1], sums[2]
+
+
+def _paid(cell: Cell, usage: Mapping[str, list[int | None]]) -> float | None:
+    """Dollars of one row at the rates of the parts that spent the tokens; several advisors pay the dearest rate."""
+    total: float | None = 0.0
+    for role, (_, prompt, completion) in usage.items():
+        parts = ("actor",) if role == "actor" else TOOLS if role == "advisor" else ("environment",)
+        rate = rate_of({part: cell.spec[part]["params"] for part in parts if part in cell.spec})
+        total = _plus(total, None if rate is None else rate.of(prompt, completion))
+    return total
 
 
 def _declared(cell: Cell) -> tuple[Cost, str]:
@@ -154,10 +168,20 @@ def _declared(cell: Cell) -> tuple[Cost, str]:
             silent.append(f"{role} {cell.spec[role]['plugin']}")
             continue
         steps = min(steps, said.get("steps", steps))
-        step = step + Cost(**{f.name: said.get(f.name, 0.0) for f in fields(Cost)})
+        values = [said.get(name, 0.0) for name in DECLARED]
+        rate = rate_of(cell.spec[role]["params"])
+        dollars = None if rate is None else rate.of(values[1], values[2])
+        each = Cost(values[0], values[1], values[2], values[3], dollars)
+        step = step + each.times(1 + _turns(cell) if role == "actor" else 1)
     if silent:
         return UNKNOWN, f"unknown: no rows yet, and no estimate from {', '.join(silent)}"
     return step.times(steps), "declared by the plugins"
+
+
+def _turns(cell: Cell) -> float:
+    """Extra turns that a method asks of the actor at each step, on average."""
+    said = getattr(registry.load("methods", cell.spec["method"]["plugin"]), "estimate", None) or {}
+    return float(said.get("turns", 0.0))
 
 
 def render(view: Outlook, workers: int) -> str:
@@ -186,6 +210,9 @@ def _costs(view: Outlook, workers: int) -> Iterator[str]:
     wall = None if cost.seconds is None else cost.seconds / workers
     calls = f"{_number(cost.calls)} model calls"
     yield f"expected for what is left: {calls}, {tokens}, {clock(wall)} on {workers} worker(s)"
+    if cost.dollars != 0:
+        price = "an unknown price" if cost.dollars is None else f"at most {cost.dollars:,.2f} {table().currency}"
+        yield f"  {price} at endpoints elsewhere (prices of {table().version}; their prefix cache not counted)"
     for basis in sorted({line.basis for line in view.lines if line.basis.startswith("unknown")}):
         yield f"  {basis}"
 

@@ -189,7 +189,12 @@ def _identity(kind: registry.Kind, part: Change) -> dict[str, Any]:
 
 def _skip(study: Study, cell: Cell) -> str | None:
     for rule in study.skip:
-        wanted = ((rule.method, cell.method), (rule.actor, cell.actor), (rule.environment, cell.environment))
+        wanted = (
+            (rule.method, cell.method),
+            (rule.actor, cell.actor),
+            (rule.environment, cell.environment),
+            (rule.seed, cell.seed),
+        )
         if all(asked is None or asked == has for asked, has in wanted):
             return rule.reason
     return None

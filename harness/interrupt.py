@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
@@ -73,6 +74,7 @@ def shield_worker() -> None:
     _SHIELDED.set()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _let_caches_grow()
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True, name="parent-watch").start()
 
 
@@ -83,6 +85,16 @@ def _is_worker() -> bool:
     from multiprocessing import process
 
     return process.parent_process() is not None or "Loky" in process.current_process().name
+
+
+def _let_caches_grow() -> None:
+    """Loky replaces a worker that grew by 300 MB, which here is environments and judges kept on purpose (and bounded).
+
+    It looks only where psutil is installed, and has no public switch.
+    """
+    executor: Any = sys.modules.get("joblib.externals.loky.process_executor")
+    if hasattr(executor, "_MAX_MEMORY_LEAK_SIZE"):
+        executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
 def _follow(parent: int) -> None:

@@ -165,6 +165,24 @@ class Found:
             if frame.head.get("schema") != SCHEMA_VERSION:
                 raise newer(frame.head.get("schema"), f"A record of {path}")
 
+    def last_attempts(self) -> list[Frame]:
+        """The frames that count, in the order written. Raises `LedgerError` for duplicates; warns about damage."""
+        inner = [damage for damage in self.damage if not damage.tail]
+        if inner:
+            lost = sum(damage.size for damage in inner)
+            warnings.warn(
+                f"{self.path}: {len(inner)} damaged stretch(es), {lost} bytes; the episodes in them count as not run.",
+                LedgerWarning,
+                stacklevel=3,
+            )
+        last = {_key(frame): frame.offset for frame in self.frames}
+        _latest(self.frames)
+        return [frame for frame in self.frames if last[_key(frame)] == frame.offset]
+
+    def text(self, frame: Frame) -> str:
+        """The record as JSON text, for who copies or counts it without building the episode."""
+        return frames.body_text(self.data, frame).decode()
+
     def episode(self, frame: Frame) -> Episode:
         """The whole record. Raises `LedgerError` when its body cannot be read."""
         try:
@@ -192,19 +210,8 @@ def read_episodes(folder: Path) -> Iterator[Episode]:
     Damage between records is warned about (`LedgerWarning`); a torn tail is what a running writer looks like.
     """
     found = read(folder)
-    inner = [damage for damage in found.damage if not damage.tail]
-    if inner:
-        lost = sum(damage.size for damage in inner)
-        warnings.warn(
-            f"{found.path}: {len(inner)} damaged stretch(es), {lost} bytes; the episodes in them count as not run.",
-            LedgerWarning,
-            stacklevel=2,
-        )
-    last = {_key(frame): frame.offset for frame in found.frames}
-    _latest(found.frames)
-    for frame in found.frames:
-        if last[_key(frame)] == frame.offset:
-            yield found.episode(frame)
+    for frame in found.last_attempts():
+        yield found.episode(frame)
 
 
 def _key(frame: Frame) -> Key:

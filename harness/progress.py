@@ -1,7 +1,8 @@
 """Progress: how far a run is, and failures by kind while they happen.
 
 On a terminal a live bar (rich, imported only then), otherwise plain lines at a steady pace, so that a log file stays
-readable.  The clock starts at the first episode that comes in, because building environments is no measure of the rest.
+readable.  The rate is measured from the first row that comes in, because building environments is no measure of the
+rest.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Progress:
         self._mutex = threading.Lock()
         self._ran: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
-        self._began = self._last = time.monotonic()
+        self._first: float | None = None
         self._open: set[tuple[str, str]] = set()
 
     def seen(self, episode: Episode) -> None:
@@ -52,7 +53,7 @@ class Progress:
                 self._open.add(key)
                 self._kinds[f"{episode.boundary or '?'} {episode.status}"] += 1
             self._ran[kind] += 1
-            self._last = time.monotonic()
+            self._first = time.monotonic() if self._first is None else self._first
             self._display.show(self.line(), self._ran.total())
 
     def tell(self, text: str) -> None:
@@ -69,11 +70,11 @@ class Progress:
         """`12 done, 1 failed, 7 left; 3.1/s, 2.3 s to go; failures: 1 actor timeout`."""
         ran = self._ran.total()
         left = self._total - ran
-        rate = ran / max(self._last - self._began, 1e-9)
         parts = [f"{self._ran['done']} done, {self._ran['failed']} failed, {left} left"]
         if self._ran["skipped"]:
             parts[0] += f", {self._ran['skipped']} skipped"
-        if ran:
+        if ran > 1 and self._first is not None:
+            rate = (ran - 1) / max(time.monotonic() - self._first, 1e-9)
             parts.append(f"{rate:.3g}/s, {clock(left / rate)} to go")
         if self._kinds:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self._kinds.most_common(4))

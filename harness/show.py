@@ -179,7 +179,7 @@ def _review(review: Review, number: int, full: bool) -> Iterator[Any]:
         yield line.append("" if score is None else f"   Q {score:.3f}")
     if review.scores and review.scores[0] is not None:
         yield Text(f"  Q     {review.scores[0]:.3f} for the proposal", style="dim")
-    wins = winners(review)
+    wins = winners((vote.won for vote in review.votes), review.scores)
     counted = (
         f"{wins} of {len(review.candidates)} beat the proposal, {review.comparisons} asked" if review.candidates else ""
     )
@@ -222,7 +222,7 @@ def _end(episode: Episode) -> Any:
     if reviews:
         answers = [review.response for review in reviews if review.response]
         counts = ", ".join(f"{answers.count(kind)} {kind}" for kind in ("adopt", "keep", "novel"))
-        opens = sum(map(failed_open, reviews))
+        opens = sum(failed_open(review.fail_open, review.fired) for review in reviews)
         fired = sum(review.fired for review in reviews)
         text.append(f"\n{len(reviews)} reviews, {fired} fired, replans: {counts}; {opens} failed open")
     for role in dict.fromkeys([*episode.seconds, *episode.usage]):
@@ -245,7 +245,7 @@ def _usage(usage: Usage) -> str:
 
 
 def _seconds(seconds: Mapping[str, float]) -> str:
-    return ", ".join(f"{role} {value:.3f} s" for role, value in seconds.items()) or "no time"
+    return ", ".join(f"{role} {value:.3f} s" for role, value in seconds.items() if value >= 0.0005) or "under 1 ms"
 
 
 def _action(action: Action) -> str:

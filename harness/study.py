@@ -144,6 +144,7 @@ class Skip(Model):
     method: str | None = None
     actor: str | None = None
     environment: str | None = None
+    seed: int | None = None
     reason: str = Field(min_length=3)
 
 

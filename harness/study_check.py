@@ -169,6 +169,9 @@ def _labels(study: Study) -> Iterator[Problem]:
             known = getattr(study, f"{word}s")
             if named is not None and named not in known:
                 yield ("skip", index, word), f"unknown {word} {named!r}.{nearest(named, known)}"
+        if skip.seed is not None and skip.seed not in study.seeds:
+            seeds = [str(seed) for seed in study.seeds]
+            yield ("skip", index, "seed"), f"unknown seed {skip.seed}.{nearest(str(skip.seed), seeds)}"
 
 
 def _over(part: Any) -> list[tuple[str, MethodChange]]:

@@ -19,3 +19,5 @@ class AbsQConstructive(JudgeAndAct):
         "defaults": "K and R as for COTA: section 4.4",
     }
     needs: ClassVar[frozenset[str]] = frozenset({"critic", "candidates"})
+    # The actor answers again at about a third of the steps (paper figure 1 and table 8).
+    estimate: ClassVar[Mapping[str, float]] = {"turns": 0.35}

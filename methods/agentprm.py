@@ -19,3 +19,4 @@ class AgentPRM(JudgeAndAct):
         "defaults": "K=4 as for COTA; argmax, so R=1: appendix B.7",
     }
     needs: ClassVar[frozenset[str]] = frozenset({"critic", "candidates"})
+    estimate: ClassVar[Mapping[str, float]] = {}

@@ -45,6 +45,7 @@ class AsymAC:
         "defaults": "one revision turn a step: appendix B.7; feedback length is ours",
     }
     needs: ClassVar[frozenset[str]] = frozenset({"adviser"})
+    estimate: ClassVar[Mapping[str, float]] = {"turns": 1}
 
     def __init__(self, max_feedback: int = 1200) -> None:
         self.max_feedback = max_feedback

@@ -109,3 +109,37 @@ def evaluate_judge(
             print(f"  {key}: {value}")
     if out is not None:
         out.write_text(json.dumps(found, indent=2), encoding="utf-8")
+
+
+def audit(
+    study: STUDY,
+    results: Annotated[Path, typer.Option(help="Root of all results.")] = Path("results"),
+    fired: Annotated[int, typer.Option(min=0, help="Audited interventions a method, actor and environment.")] = 40,
+    quiet: Annotated[int, typer.Option(min=0, help="Audited reviews without one, for the gate's recall.")] = 40,
+    continuations: Annotated[int, typer.Option(min=1, help="M, rollouts an action.")] = 4,
+    seed: Annotated[int, typer.Option(help="Chooses the sample.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Default: `audit` in the study's results folder.")] = None,
+) -> None:
+    """Audit a finished study's interventions: was the advice better, did replans help, was the gate right? Resumes."""
+    from harness.run import status
+    from harness.scheduler import resolve_workers
+    from harness.study import load_study
+    from methods.branching.audit import AuditSpec
+    from methods.branching.audit import audit as run_audit
+    from methods.branching.spec import Throughput
+    from methods.training.prepare import prepare
+
+    loaded = prepare(load_study(study), dry=True, say=_say)
+    plan, _ = status(loaded, results)
+    folder = results / loaded.study
+    spec = AuditSpec(fired=fired, quiet=quiet, continuations=continuations, seed=seed)
+    throughput = Throughput(workers=resolve_workers(loaded.throughput), backend=loaded.throughput.backend)
+
+    def progress(done: int, total: int, _: object) -> None:
+        if done % 10 == 0 or done == total:
+            _say(f"audited {done}/{total} episodes")
+
+    report = run_audit(loaded, plan, folder, out or folder / "audit", spec, throughput, progress)
+    print(report.text)
+    if report.failed:
+        raise typer.Exit(1)

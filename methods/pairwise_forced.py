@@ -19,3 +19,4 @@ class PairwiseForced(JudgeAndAct):
         "defaults": "K and R as for COTA: section 4.4",
     }
     needs: ClassVar[frozenset[str]] = frozenset({"comparator", "candidates"})
+    estimate: ClassVar[Mapping[str, float]] = {}

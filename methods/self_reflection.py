@@ -35,7 +35,7 @@ class SelfReflection:
         "section": "4.1, appendix B.7",
         "defaults": "one check a step: appendix B.7",
     }
-    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "seconds": 0.0001}  # the extra turn is the actor's
+    estimate: ClassVar[Mapping[str, float]] = {"turns": 1, "seconds": 0.0001}
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, prompt_file: str | None = None) -> None:

@@ -99,6 +99,13 @@ class Group:
 
 def groups(source: Tracked) -> list[Group]:
     """Groups in the order of the plan, each row in its group."""
+    if "groups" not in source.memo:
+        source.memo["groups"] = _groups(source)
+    kept: list[Group] = source.memo["groups"]
+    return kept
+
+
+def _groups(source: Tracked) -> list[Group]:
     found: dict[tuple[str, str, str], list[PlannedCell]] = {}
     for cell in source.cells:
         found.setdefault((cell.method, cell.actor, cell.environment), []).append(cell)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Z95: Final = 1.959963984540054
 RESAMPLES: Final = 2000
+CHUNK: Final = 1 << 20  # resampled tasks held at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +182,15 @@ def _ratio(top: Floats, bottom: Floats, rng: np.random.Generator, *, n: int, res
 
 def _draws(top: Floats, bottom: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     """(resamples,) values of sum(top) / sum(bottom); infinite where a draw's bottom is zero."""
-    tasks = len(top)
-    weights = rng.multinomial(tasks, np.full(tasks, 1.0 / tasks), size=resamples)
-    below = weights @ bottom
-    drawn: Floats = np.divide(weights @ top, below, out=np.full(resamples, np.inf), where=below != 0)
+    tasks, at = len(top), 0
+    above, below = np.empty(resamples), np.empty(resamples)
+    rows = max(1, CHUNK // tasks)
+    while at < resamples:
+        picked = rng.integers(0, tasks, size=(min(rows, resamples - at), tasks))
+        above[at : at + len(picked)] = top[picked].sum(axis=1)
+        below[at : at + len(picked)] = bottom[picked].sum(axis=1)
+        at += len(picked)
+    drawn: Floats = np.divide(above, below, out=np.full(resamples, np.inf), where=below != 0)
     return drawn
 
 

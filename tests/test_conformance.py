@@ -8,7 +8,9 @@ from harness.conformance import check
 from harness.registry import KINDS, Kind, names, parameters
 
 # Plugins that need an artefact or an endpoint have tests of their own.
-NEED_MORE: dict[tuple[str, str], str] = {}
+NEED_MORE: dict[tuple[str, str], str] = {
+    ("candidates", "small-lm"): "runs a language model: tests/candidates/test_small_lm.py",
+}
 CASES = [(kind, name) for kind in KINDS for name in names(kind)]
 
 

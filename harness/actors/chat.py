@@ -1,8 +1,16 @@
-"""Chat actor: a language model behind any OpenAI-compatible endpoint, one action a turn."""
+"""Chat actor: a language model behind any OpenAI-compatible endpoint, one action a turn.
+
+`choice: legal` is for models too small to keep a form, on servers that can go on with a begun answer (vLLM, SGLang):
+the thought is begun for the model and written freely, then the action is begun and, where the executable actions are
+listed, decoded under the constraint that it is one of them; where all that can be done is one open-ended action such
+as `search[...]`, that one is begun.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from harness.actors.history import Message, Style
@@ -13,7 +21,9 @@ from harness.models.answer import Completion
 from harness.models.client import Endpoint
 from harness.models.thinking import STYLES, thinking_fields
 from harness.protocols import Mind
-from harness.records import DecisionState
+from harness.records import DecisionState, Observation
+
+CHOICES = ("free", "legal")
 
 
 class ChatActor(ReActActor):
@@ -33,6 +43,7 @@ class ChatActor(ReActActor):
         native_tools: offer tools as such instead of in the text (environments with tool schemas only).
         context_tokens: context of the model; older steps are left out to fit (None: only when the server objects).
         format_retries: further answers asked for when no action can be read.
+        choice: `free`, or `legal`: thought and action are begun for the model and the action is one of those listed.
         extra: more fields of the request, such as `{"top_k": 20}`.
         timeout_s: seconds of one attempt.
         patience_s: seconds of one call with all its waiting.
@@ -42,6 +53,8 @@ class ChatActor(ReActActor):
     """
 
     version: ClassVar[str] = "1"
+    # A step in the middle of a WebShop episode; paper table 11 has 2,800 tokens a step.
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 2700, "completion": 100, "seconds": 3.0}
     throughput: ClassVar[tuple[str, ...]] = (
         "base_url",
         "key_env",
@@ -67,6 +80,7 @@ class ChatActor(ReActActor):
         native_tools: bool = False,
         context_tokens: int | None = None,
         format_retries: int = 1,
+        choice: str = "free",
         extra: Mapping[str, Any] | None = None,
         timeout_s: float = 180.0,
         patience_s: float = 1800.0,
@@ -76,6 +90,11 @@ class ChatActor(ReActActor):
     ) -> None:
         if thinking_style not in STYLES:
             raise UsageError(f"chat: unknown thinking_style {thinking_style!r}.{nearest(thinking_style, STYLES)}")
+        if choice not in CHOICES or (choice == "legal" and native_tools):
+            raise UsageError(
+                f"chat: choice {choice!r} is not possible here (not with native_tools).{nearest(choice, CHOICES)}"
+            )
+        self.choice = choice
         self.endpoint = Endpoint(
             base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
         )
@@ -89,8 +108,41 @@ class ChatActor(ReActActor):
         self, state: DecisionState, messages: Sequence[Message], mind: Mind, seed: int, draw: int
     ) -> Completion:
         """Ask the endpoint. Raises as `Endpoint.complete`."""
+        if self.choice == "legal":
+            return self._choose(messages, state.observation, seed, mind.deadline, draw)
         request: dict[str, Any] = {"messages": list(messages), **self.sampling}
         tools = native_tools(state.observation.schemas) if self.style.native else ()
         if tools:
             request |= {"tools": list(tools), "tool_choice": "auto"}
         return self.endpoint.complete(request, seed, mind.deadline, draw)
+
+    def _choose(
+        self, messages: Sequence[Message], can: Observation, seed: int, deadline: float | None, draw: int
+    ) -> Completion:
+        """A thought, then the action."""
+        thought = self._go_on(messages, "Thought:", {"stop": ["\nAction", "\nObservation:"]}, seed, deadline, draw)
+        said = f"Thought: {thought.text.strip()}\nAction:"
+        form: dict[str, Any] = {"stop": ["\n"]}
+        head = end = ""
+        if can.actions:
+            form = {"structured_outputs": {"choice": [f" {text}" for text in can.actions]}}
+        elif len(can.schemas) == 1 and (bracket := re.match(r"\w+\[", can.schemas[0])):
+            head, end, form = f" {bracket.group()}", "]", {"stop": ["]", "\n"]}
+        action = self._go_on(messages, said + head, form, seed, deadline, draw)
+        text = f"{said}{head or ' '}{action.text.strip()}{end}"
+        return replace(action, text=text, usage=thought.usage + action.usage)
+
+    def _go_on(
+        self,
+        messages: Sequence[Message],
+        begun: str,
+        form: Mapping[str, Any],
+        seed: int,
+        until: float | None,
+        draw: int,
+    ) -> Completion:
+        """What the model adds to an answer that was begun for it."""
+        own = {"role": "assistant", "content": begun}
+        request = {"messages": [*messages, own], **self.sampling, **form}
+        request |= {"continue_final_message": True, "add_generation_prompt": False}
+        return self.endpoint.complete(request, seed, until, draw)

@@ -8,7 +8,7 @@ search box or a chat, it writes them freely as always.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -46,6 +46,7 @@ class LocalActor(ReActActor):
     """
 
     version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 2700, "completion": 100, "seconds": 6.0}
     throughput: ClassVar[tuple[str, ...]] = ("device", "batch_size", "threads")
 
     def __init__(

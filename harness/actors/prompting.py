@@ -7,7 +7,7 @@ replacement is read once, checked for what it must hold, and is part of an actor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -81,6 +81,7 @@ def system(folder: str | None, environment: str, briefing: str) -> str:
     return _fill(texts.get(environment, texts["generic"]), briefing=briefing.strip())
 
 
+@lru_cache(maxsize=2048)  # a history is written anew at each step, and all but its end was written before
 def turn(folder: str | None, name: str, **values: str) -> str:
     """One turn's text."""
     return _fill(load(folder)[name], **values)

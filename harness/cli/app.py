@@ -112,6 +112,24 @@ def show(
     raise SystemExit(show_command(study, episode, results, as_json, full))
 
 
+@app.command()
+def serve(
+    study: STUDY,
+    results: RESULTS = DEFAULT_RESULTS,
+    gpus: Annotated[int | None, typer.Option(min=0, help="GPUs to use; default all, 0 for vLLM's CPU build.")] = None,
+    max_model_len: Annotated[int, typer.Option(min=256, help="Context of each server in tokens.")] = 16_384,
+    python: Annotated[
+        str | None, typer.Option(envvar="COTA_BENCH_VLLM_PYTHON", help="Interpreter that has vLLM; default this one.")
+    ] = None,
+    vllm_args: Annotated[str, typer.Option(help="More arguments for each server, as one text.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
+) -> None:
+    """Start vLLM for the models of a study on this machine, wait until they answer, and record their versions."""
+    from harness.cli.serve import serve_command
+
+    raise SystemExit(serve_command(study, results, gpus, max_model_len, python, vllm_args, dry_run))
+
+
 @app.command(name="list")
 def list_() -> None:
     """List plugins and studies, and say which plugins are broken and why."""

@@ -11,6 +11,7 @@ address.  The key is read from the environment when a request is sent, held nowh
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -29,6 +30,7 @@ from harness.models.errors import ModelError, ModelTimeout, Transient, Unavailab
 from harness.models.keys import key_for, redact
 from harness.models.limiter import Limiter
 
+log = logging.getLogger(__name__)
 SEED_MASK = 0x7FFFFFFF
 
 
@@ -95,6 +97,7 @@ class Connection:
         self.limiter = Limiter(endpoint.max_in_flight)
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._aliases: set[tuple[str, str]] = set()
 
     def call(
         self, endpoint: Endpoint, body: Mapping[str, Any], deadline: float | None
@@ -111,6 +114,7 @@ class Connection:
         except Transient as fault:
             self._give_up(endpoint, tries, fault, deadline, until)
         self.count("answers")
+        self._who_answered(endpoint, completion.model)
         waited = max(0.0, time.monotonic() - began - completion.seconds)
         return answer, replace(completion, usage=replace(completion.usage, waited_s=waited))
 
@@ -148,6 +152,12 @@ class Connection:
         raise Unavailable(
             f"{where}: gave up after {tries.faults} faults and {tries.waits} rate limits; {last}"
         ) from None
+
+    def _who_answered(self, endpoint: Endpoint, name: str) -> None:
+        """Say once when a server answers under another model's name: providers redirect names that they retired."""
+        if name and name != endpoint.model and (endpoint.model, name) not in self._aliases:
+            self._aliases.add((endpoint.model, name))
+            log.warning("%s: asked for %s, answered by %s", endpoint.base_url, endpoint.model, redact(name))
 
     def count(self, what: str) -> None:
         """Add one to a counter."""

@@ -36,7 +36,7 @@ class Limiter:
         start: the first limit.
     """
 
-    def __init__(self, ceiling: int = 256, start: int = 32) -> None:
+    def __init__(self, ceiling: int = 256, start: int = 64) -> None:
         self.ceiling = max(1, ceiling)
         self.limit = float(min(start, self.ceiling))
         self.flying = 0

@@ -122,6 +122,8 @@ def _read(response: Any, deadline: float) -> bytes:
         size += len(chunk)
         if size > MAX_BODY:
             raise Refused(f"the answer is larger than {MAX_BODY} bytes")
+        if response.length_remaining == 0:  # all there: spares a call that would say so
+            break
         if time.monotonic() > deadline:
             raise Transient("stall", "the answer trickles")
     return b"".join(parts)

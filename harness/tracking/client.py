@@ -8,6 +8,7 @@ The run itself never depends on the tracker: the ledger is the truth and `cota-b
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -87,11 +88,24 @@ def connect(uri: str, *, create: bool = True) -> MlflowClient:
             raise UsageError("Tracking needs MLflow. Install it: pip install 'cota-bench[tracking]'") from error
         path = sqlite_path(uri)
         fresh = path is not None and not path.exists()
-        client = MlflowClient(tracking_uri=uri, registry_uri=uri)
-        client.search_experiments(max_results=1)
+        with _quiet():
+            client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+            client.search_experiments(max_results=1)
         if path is not None and fresh:
             _write_ahead(path)
     return client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Making a store is no news: the log lines about its tables stay away."""
+    logger = logging.getLogger("mlflow.store.db.utils")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _write_ahead(path: Path) -> None:

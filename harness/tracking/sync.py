@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness import ledger
-from harness.codec import dump
+from harness.codec import dump, parse
 from harness.errors import UsageError
-from harness.rows import ROW_VERSION, Row, episode_row
+from harness.frames import Frame
+from harness.rows import ROW_VERSION, Row, record_row
 from harness.seeds import digest
 from harness.tracking import layout, views
 from harness.tracking.client import artifact_root, connect, redacted, resolve_uri, sqlite_path, tracker_errors
@@ -27,12 +28,10 @@ from harness.tracking.plan import PlannedCell, cells_from_rows, read_plan
 from harness.tracking.runs import LAYOUT, RunContent, ensure_experiment, find_runs, write_run
 from harness.tracking.summary import Summarise, default_summarise, write_summary
 from harness.tracking.table import write_csv, write_parquet
-from harness.tracking.tracked import tracked
+from harness.tracking.tracked import from_ledger, tracked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-
-    from harness.records import Episode
 
 CELL_COLUMNS: Final = [
     "tags.cota.status",
@@ -88,7 +87,7 @@ def sync(
     heads = ledger.read_heads(folder)
     plan = list(cells if cells is not None else read_plan(folder))
     if not plan:
-        plan = cells_from_rows(episode_row(episode) for episode in ledger.read_episodes(folder))
+        plan = cells_from_rows(from_ledger(folder).rows) if heads else []
     if not plan:
         raise UsageError(f"{folder} holds neither a plan nor an episode. Run the study first: cota-bench run STUDY")
     with tracker_errors(uri), _alone(uri):
@@ -124,6 +123,7 @@ class _Sync:
         self.written = self.unchanged = 0
         self.rows: dict[str, list[Row]] = {}
         self._found: ledger.Found | None = None
+        self._frames: dict[str, list[Frame]] = {}
 
     def _experiment(self, which: int) -> str:
         tags = {"cota.study": self.study, "mlflow.experimentKind": "custom_model_development"}
@@ -143,11 +143,10 @@ class _Sync:
             self._mark_outside(runs)
 
     def _write_cell(self, cell: PlannedCell, run: Any | None, position: int) -> bool:
-        episodes = self._episodes(cell)
-        rows = [episode_row(episode) for episode in episodes]
-        self.rows[cell.key] = rows
+        texts = self._texts(cell)
+        rows = self.rows[cell.key] = [record_row(parse(text)) for text in texts]
         with tempfile.TemporaryDirectory(prefix="cota-bench-") as folder:
-            content = cell_content(cell, rows, episodes, self.digests[cell.key], Path(folder), position)
+            content = cell_content(cell, rows, texts, self.digests[cell.key], Path(folder), position)
             return write_run(self.client, self.ids[0], content, run)[1]
 
     def _mark_outside(self, runs: Mapping[str, Any]) -> None:
@@ -175,16 +174,22 @@ class _Sync:
 
     def _rows(self, cell: PlannedCell) -> list[Row]:
         if cell.key not in self.rows:
-            self.rows[cell.key] = [episode_row(episode) for episode in self._episodes(cell)]
+            self.rows[cell.key] = [record_row(parse(text)) for text in self._texts(cell)]
         return self.rows[cell.key]
 
-    def _episodes(self, cell: PlannedCell) -> list[Episode]:
+    def _texts(self, cell: PlannedCell) -> list[str]:
+        """The records of a cell in the order of its tasks; the ledger is opened when the first is wanted."""
         if self._found is None:
             self._found = ledger.read(self.folder)
-        last = {frame.head["task_id"]: frame for frame in self._found.frames if frame.head["cell"] == cell.key}
+            for frame in self._found.last_attempts():
+                self._frames.setdefault(frame.head["cell"], []).append(frame)
         place = {task: i for i, task in enumerate(cell.tasks)}
-        order = sorted(last.items(), key=lambda item: (place.get(item[0], len(place)), item[0]))
-        return [self._found.episode(frame) for _, frame in order]
+
+        def order(frame: Frame) -> tuple[int, str]:
+            task = frame.head["task_id"]
+            return place.get(task, len(place)), task
+
+        return [self._found.text(frame) for frame in sorted(self._frames.get(cell.key, []), key=order)]
 
     def result(self) -> SyncResult:
         """Views and links last: they are decoration."""
@@ -216,7 +221,7 @@ def cell_digest(cell: PlannedCell, heads: Sequence[Mapping[str, Any]], position:
 
 
 def cell_content(
-    cell: PlannedCell, rows: Sequence[Row], episodes: Sequence[Episode], mark: str, folder: Path, position: int = 0
+    cell: PlannedCell, rows: Sequence[Row], texts: Sequence[str], mark: str, folder: Path, position: int = 0
 ) -> RunContent:
     """All that the run of a cell holds; artefacts are written into `folder`. The cell's tasks give the order."""
     status = layout.cell_status(cell, rows)
@@ -225,7 +230,7 @@ def cell_content(
     ended = [float(row["started_at"] or 0.0) + float(row["wall_s"] or 0.0) for row in rows]
     (folder / layout.CELL_FILE).write_bytes(dump(cell.to_json()))
     if rows:
-        write_parquet(folder / layout.EPISODES, rows, episodes)
+        write_parquet(folder / layout.EPISODES, rows, texts)
         write_csv(folder / layout.PREVIEW, rows)
     return RunContent(
         key_tag=layout.CELL_TAG,

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.codec import dump, from_json, parse, to_json
+from harness.codec import from_json, parse
 from harness.errors import UsageError
 from harness.records import Episode
-from harness.rows import FIELDS, ROW_VERSION, Row, episode_row
+from harness.rows import FIELDS, ROW_VERSION, Row, record_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,12 +65,11 @@ def to_table(rows: Iterable[Row]) -> pa.Table:
     return arrow().Table.from_pylist(list(rows), schema=schema())
 
 
-def write_parquet(path: Path, rows: Sequence[Row], episodes: Sequence[Episode]) -> None:
-    """Rows and full records of the same episodes, written atomically."""
+def write_parquet(path: Path, rows: Sequence[Row], records: Sequence[str]) -> None:
+    """Rows and full records (JSON texts of `harness.codec`) of the same episodes, written atomically."""
     pa = arrow()
     import pyarrow.parquet as pq
 
-    records = [dump(to_json(episode)).decode() for episode in episodes]
     table = to_table(rows).append_column(RECORD, pa.array(records, pa.string()))
     table = table.replace_schema_metadata(schema().metadata)
     part = path.with_suffix(".part")
@@ -84,17 +83,20 @@ def read_parquet(path: Path) -> pa.Table:
 
     file = pq.ParquetFile(path)
     if (file.schema_arrow.metadata or {}).get(b"row_version") != str(ROW_VERSION).encode():
-        return to_table(episode_row(episode) for episode in read_records(path))
+        return to_table(record_row(parse(text)) for text in _texts(path))
     return file.read(columns=[name for name, _, _ in FIELDS]).cast(schema())
 
 
 def read_records(path: Path) -> Iterator[Episode]:
     """The full episodes of one file, in order."""
+    return (from_json(parse(text)) for text in _texts(path))
+
+
+def _texts(path: Path) -> Iterator[str]:
     import pyarrow.parquet as pq
 
     for batch in pq.ParquetFile(path).iter_batches(batch_size=64, columns=[RECORD]):
-        for text in batch.column(0).to_pylist():
-            yield from_json(parse(text))
+        yield from batch.column(0).to_pylist()
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:

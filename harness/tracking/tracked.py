@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from harness.codec import parse
 from harness.errors import UsageError
 from harness.records import Episode
-from harness.rows import Row, episode_row
+from harness.rows import Row, record_row
 from harness.tracking.plan import PlannedCell, cells_from_rows, read_plan
 from harness.tracking.table import to_table
 
@@ -35,6 +36,7 @@ class Tracked:
         records: Makes an iterator over the full episodes.
         left_out: Rows of cells that are not in the plan.
         links: Address of each cell's run, when it has one.
+        memo: What readers have computed from this study and want to keep with it.
     """
 
     study: str
@@ -44,6 +46,7 @@ class Tracked:
     records: Callable[[], Iterator[Episode]]
     left_out: int = 0
     links: Mapping[str, str] = field(default_factory=dict)
+    memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -92,7 +95,8 @@ def from_ledger(folder: Path) -> Tracked:
 
     if not folder.is_dir():
         raise UsageError(f"There is no results folder {folder}. Run the study first, or name another with --results.")
-    rows = [episode_row(episode) for episode in ledger.read_episodes(folder)]
+    found = ledger.read(folder)
+    rows = [record_row(parse(found.text(frame))) for frame in found.last_attempts()]
     return tracked(f"ledger {folder}", read_plan(folder), rows, lambda: ledger.read_episodes(folder))
 
 

@@ -34,6 +34,7 @@ class ChatAdviser:
 
     needs_oracle = False
     version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 2000, "completion": 80, "seconds": 2.0}
     throughput: ClassVar[tuple[str, ...]] = (
         "base_url",
         "key_env",

@@ -69,41 +69,39 @@ class Estimate:
     n: int
 
 
-Statistic = Callable[[Sequence[Item]], float | None]
+Value = Callable[[Item], float | None]
 
 
-def estimate(items: Sequence[Item], statistic: Statistic, n: int, seed: int, draws: int = 1000) -> Estimate:
-    """A statistic of items with a percentile bootstrap over tasks.
+def estimate(items: Sequence[Item], value: Value, seed: int = 0, draws: int = 1000) -> Estimate:
+    """Weighted mean of a value over items, with a percentile bootstrap over tasks.
 
     Args:
-        items: those that the statistic is about.
-        statistic: None means undefined; undefined resamples are left out.
-        n: how many items count.
+        items: those that the value is about.
+        value: a number (a truth value counts as 0 or 1); None leaves the item out.
         seed: of the resampling.
         draws: resamples.
     """
-    value = statistic(items)
-    by_task: dict[str, list[Item]] = {}
+    sums: dict[str, tuple[float, float]] = {}
+    n = 0
     for item in items:
-        by_task.setdefault(item.task, []).append(item)
-    if value is None or len(by_task) < 2:
-        return Estimate(value, None, None, n)
-    chance, tasks = random.Random(seed), sorted(by_task)
-    found = []
-    for _ in range(draws):
-        sample = [item for task in chance.choices(tasks, k=len(tasks)) for item in by_task[task]]
-        one = statistic(sample)
+        one = value(item)
         if one is not None:
-            found.append(one)
-    found.sort()
-    return Estimate(value, found[int(0.025 * len(found))], found[min(len(found) - 1, int(0.975 * len(found)))], n)
+            total, weight = sums.get(item.task, (0.0, 0.0))
+            sums[item.task] = (total + item.weight * one, weight + item.weight)
+            n += 1
+    if not n:
+        return Estimate(None, None, None, 0)
+    parts = [sums[task] for task in sorted(sums)]
+    middle = _ratio(parts)
+    if len(parts) < 2:
+        return Estimate(middle, None, None, n)
+    chance = random.Random(seed)
+    found = sorted(_ratio(chance.choices(parts, k=len(parts))) for _ in range(draws))
+    return Estimate(middle, found[int(0.025 * draws)], found[min(draws - 1, int(0.975 * draws))], n)
 
 
-def weighted_share(items: Sequence[Item], event: Callable[[Item], bool | None]) -> float | None:
-    """Weighted share of items for which `event` holds, among those for which it is defined."""
-    known = [(item.weight, holds) for item in items if (holds := event(item)) is not None]
-    total = sum(weight for weight, _ in known)
-    return sum(weight for weight, holds in known if holds) / total if total else None
+def _ratio(parts: Sequence[tuple[float, float]]) -> float:
+    return sum(total for total, _ in parts) / sum(weight for _, weight in parts)
 
 
 def statistics(items: Sequence[Item], margin: float = 0.0, seed: int = 0, draws: int = 1000) -> dict[str, Any]:
@@ -116,68 +114,50 @@ def statistics(items: Sequence[Item], margin: float = 0.0, seed: int = 0, draws:
         draws: resamples.
     """
 
-    def share(of: Sequence[Item], event: Callable[[Item], bool | None]) -> dict[str, Any]:
-        known = [item for item in of if event(item) is not None]
-        return asdict(estimate(known, lambda some: weighted_share(some, event), len(known), seed, draws))
+    def mean(of: Sequence[Item], value: Value) -> dict[str, Any]:
+        return asdict(estimate(of, value, seed, draws))
 
-    def mean(of: Sequence[Item], pick: Callable[[Item], float | None]) -> dict[str, Any]:
-        known = [item for item in of if pick(item) is not None]
-        return asdict(estimate(known, lambda some: _mean(some, pick), len(known), seed, draws))
+    def against(gain: Value) -> dict[str, Any]:
+        """Better, worse and neutral against the proposal, and the mean gain."""
+
+        def side(sign: int) -> dict[str, Any]:
+            return mean(fired, lambda item: _is(gain(item), margin, sign))
+
+        return {"helped": side(1), "hurt": side(-1), "neutral": side(0), "gain": mean(fired, gain)}
 
     fired = [item for item in items if item.fired]
     quiet = [item for item in items if not item.fired]
-    advice = _against(fired, lambda item: item.gain(item.advice), margin, share, mean)
-    after = _against(fired, lambda item: item.gain(item.after), margin, share, mean)
-    gate = {
-        "precision": share(fired, lambda item: item.dominated(margin)),
-        "recall": share([i for i in items if i.dominated(margin)], lambda item: item.fired),
-        "firing_rate": share(items, lambda item: item.fired),
-        "dominated_rate": share(items, lambda item: item.dominated(margin)),
-        "domination_when_fired": mean(fired, lambda item: item.share_better(margin)),
-        "domination_when_quiet": mean(quiet, lambda item: item.share_better(margin)),
-    }
     answers = sorted({item.response for item in fired if item.response})
-    by_response = {
-        answer: mean([i for i in fired if i.response == answer], lambda item: item.gain(item.after))
-        for answer in answers
-    }
     return {
         "fired": len(fired),
         "quiet": len(quiet),
         "tasks": len({item.task for item in items}),
         "continuations": max((len(item.proposal) for item in items), default=0),
         "margin": margin,
-        "advice": advice,
-        "replan": after,
-        "gain_by_response": by_response,
-        "gate": gate,
-        "halves_disagree": share(fired, lambda item: halves_disagree(item, item.advice)),
+        "advice": against(lambda item: item.gain(item.advice)),
+        "replan": against(lambda item: item.gain(item.after)),
+        "gain_by_response": {
+            answer: mean([i for i in fired if i.response == answer], lambda item: item.gain(item.after))
+            for answer in answers
+        },
+        "gate": {
+            "precision": mean(fired, lambda item: item.dominated(margin)),
+            "recall": mean([item for item in items if item.dominated(margin)], lambda item: item.fired),
+            "firing_rate": mean(items, lambda item: item.fired),
+            "dominated_rate": mean(items, lambda item: item.dominated(margin)),
+            "domination_when_fired": mean(fired, lambda item: item.share_better(margin)),
+            "domination_when_quiet": mean(quiet, lambda item: item.share_better(margin)),
+        },
+        "halves_disagree": mean(fired, lambda item: halves_disagree(item, item.advice)),
     }
 
 
-def _against(
-    fired: Sequence[Item],
-    gain: Callable[[Item], float | None],
-    margin: float,
-    share: Callable[[Sequence[Item], Callable[[Item], bool | None]], dict[str, Any]],
-    mean: Callable[[Sequence[Item], Callable[[Item], float | None]], dict[str, Any]],
-) -> dict[str, Any]:
-    """Better, worse and neutral against the proposal, and the mean gain."""
-
-    def better(item: Item) -> bool | None:
-        value = gain(item)
-        return None if value is None else value > margin + SLACK
-
-    def worse(item: Item) -> bool | None:
-        value = gain(item)
-        return None if value is None else value < -margin - SLACK
-
-    def neutral(item: Item) -> bool | None:
-        value = gain(item)
-        return None if value is None else abs(value) <= margin + SLACK
-
-    shares = {"helped": share(fired, better), "hurt": share(fired, worse), "neutral": share(fired, neutral)}
-    return shares | {"gain": mean(fired, gain)}
+def _is(gain: float | None, margin: float, sign: int) -> bool | None:
+    """Whether a gain is above the margin (1), below it (-1) or within (0)."""
+    if gain is None:
+        return None
+    side = 0 if abs(gain) <= margin + SLACK else (1 if gain > 0 else -1)
+    return side == sign
 
 
 def halves_disagree(item: Item, returns: Sequence[float]) -> bool | None:
@@ -190,12 +170,6 @@ def halves_disagree(item: Item, returns: Sequence[float]) -> bool | None:
     gaps = [b - a for a, b in zip(item.proposal, returns, strict=True)]
     even, odd = fmean(gaps[::2]), fmean(gaps[1::2])
     return None if abs(even) <= SLACK or abs(odd) <= SLACK else (even > 0) != (odd > 0)
-
-
-def _mean(items: Sequence[Item], pick: Callable[[Item], float | None]) -> float | None:
-    known = [(item.weight, value) for item in items if (value := pick(item)) is not None]
-    total = sum(weight for weight, _ in known)
-    return sum(weight * value for weight, value in known) / total if total else None
 
 
 def markdown(found: Mapping[str, Mapping[str, Any]]) -> str:

@@ -26,6 +26,7 @@ from methods.branching.splits import Panel, refuse_panel_tasks
 from methods.branching.unit import Bench, collect_unit, unit_key
 
 UNITS, IDENTITY = "units.jsonl.gz", "collect.json"
+DEFAULT_SPLITS = ("validation", "test")
 Progress = Callable[[int, int, dict[str, Any]], None]
 
 
@@ -81,9 +82,21 @@ def collect(
         return _finish(out, file, units, about)
 
 
-def evaluation_panel(environment: Environment, splits: Sequence[str]) -> Panel:
-    """Ids and content hashes of the tasks of `splits`."""
-    ids = sorted({task_id for split in splits for task_id in environment.tasks(split)})
+def evaluation_panel(environment: Environment, splits: Sequence[str] | None) -> Panel:
+    """Ids and content hashes of the tasks of `splits`; None: of validation and test, where the data holds them.
+
+    Raises:
+        UsageError: a named split does not exist, or by default neither does.
+    """
+    ids: set[str] = set()
+    missing = []
+    for split in splits or DEFAULT_SPLITS:
+        try:
+            ids.update(environment.tasks(split))
+        except UsageError as error:
+            missing.append(error)
+    if missing and (splits or not ids):
+        raise missing[0]
     return Panel(frozenset(ids), frozenset(environment.fingerprint(task_id) for task_id in ids))
 
 

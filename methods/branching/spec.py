@@ -34,7 +34,8 @@ class CollectSpec(BaseModel):
         actor: the source actor, also the continuation actor (the paper: Qwen3-8B at low temperature).
         split: where tasks come from; never the evaluation panel's.
         evaluation_splits: splits whose tasks are kept for evaluation: collecting one of them is refused, and their
-            ids and content hashes stay with the branches for the leak check of the pairs.
+            ids and content hashes stay with the branches for the leak check of the pairs. None: validation and test,
+            as far as the environment's data holds them.
         tasks: how many tasks, from the beginning of the split's order; None: all.
         first_task: index at which to begin.
         trajectories: base trajectories a task.
@@ -50,7 +51,7 @@ class CollectSpec(BaseModel):
     environment: Plug
     actor: Plug
     split: str = "train"
-    evaluation_splits: tuple[str, ...] = ("validation", "test")
+    evaluation_splits: tuple[str, ...] | None = None
     tasks: int | None = Field(default=None, ge=1)
     first_task: int = Field(default=0, ge=0)
     trajectories: int = Field(default=1, ge=1)

@@ -94,6 +94,15 @@ def write_card(folder: Path, title: str, card: Mapping[str, Any], tables: Mappin
         os.replace(draft, folder / name)
 
 
+def read_card(folder: Path) -> dict[str, Any]:
+    """`card.json` of a folder. Raises `UsageError` when there is none."""
+    path = folder / "card.json"
+    if not path.exists():
+        raise UsageError(f"{folder} holds no data: card.json is missing. Make branches with `cota-bench collect`.")
+    card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return card
+
+
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text.replace("|", "\\|").replace("\n", " ")

@@ -6,6 +6,9 @@ draws.  A draw of k is the beginning of a draw of more, so asking again for more
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from harness.protocols import Desk
 from harness.seeds import stream
 from methods.candidates.drawn import Drawn, Sieve
@@ -13,6 +16,8 @@ from methods.candidates.drawn import Drawn, Sieve
 
 class EnvironmentCandidates:
     """Legal actions exposed by the environment, uniform without replacement."""
+
+    estimate: ClassVar[Mapping[str, float]] = {}
 
     def draw(self, desk: Desk, k: int) -> Drawn:
         """Up to k actions of `desk.pool()`, never the proposal."""

@@ -7,15 +7,18 @@ generator of its own, so that threads cannot disturb each other and the same see
 
 from __future__ import annotations
 
-import threading
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
+from harness.models.local import local_model
+from harness.models.sampling import row_noise
 from harness.records import Usage
+from harness.seeds import seed_of
 
-_LOCK = threading.Lock()
+BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,15 @@ class Generated:
     usage: Usage
 
 
+class Samples(Protocol):
+    """What samples short texts: a model here, or one behind an endpoint."""
+
+    def sample(
+        self, system: str, user: str, leads: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
+    ) -> Generated:
+        """One sampled line for each lead."""
+
+
 class Generator:
     """A causal language model with its tokenizer, for sampling short texts."""
 
@@ -33,6 +45,8 @@ class Generator:
         self.model = model
         self.tokenizer = tokenizer
         self.limit = limit
+        # Older versions of transformers call it otherwise.
+        self._slot = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
     def sample(
         self, system: str, user: str, leads: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
@@ -77,31 +91,35 @@ class Generator:
         from transformers import DynamicCache
 
         cache: Any = DynamicCache(config=self.model.config)
-        self.model(input_ids=torch.tensor([list(rows[0][:shared])]), cache=cache, use_cache=True)
+        place = self.model.device
+        self._run(cache, input_ids=torch.tensor([list(rows[0][:shared])], device=place))
         cache.batch_repeat_interleave(len(rows))
         rests = [list(row[shared:]) for row in rows]
         width = max(map(len, rests))
         pad = self.tokenizer.pad_token_id or 0
-        ids = torch.tensor([[pad] * (width - len(rest)) + rest for rest in rests])
-        mask = torch.tensor([[1] * shared + [0] * (width - len(rest)) + [1] * len(rest) for rest in rests])
+        ids = torch.tensor([[pad] * (width - len(rest)) + rest for rest in rests], device=place)
+        masks = [[1] * shared + [0] * (width - len(rest)) + [1] * len(rest) for rest in rests]
+        mask = torch.tensor(masks, device=place)
         places = (mask.cumsum(-1) - 1).clamp(min=0)[:, shared:]
-        out = self.model(
-            input_ids=ids, attention_mask=mask, position_ids=places, cache=cache, use_cache=True
-        )
-        return cache, (out.logits[:, -1], mask, places[:, -1:])
+        logits = self._run(cache, input_ids=ids, attention_mask=mask, position_ids=places)
+        return cache, (logits, mask, places[:, -1:])
+
+    def _run(self, cache: Any, **inputs: Any) -> Any:
+        """Logits of the last position of each row; the cache grows."""
+        return self.model(**inputs, **{self._slot: cache}, use_cache=True).logits[:, -1]
 
     def _decode(
         self, cache: Any, last: Any, rows: int, seed: int, tokens: int, temperature: float, top_p: float
     ) -> tuple[list[str], int]:
         import torch
 
-        chance = torch.Generator().manual_seed(seed)
+        noise = row_noise([seed_of(seed=seed, row=row) for row in range(rows)], temperature, top_p)
         logits, mask, place = last
         ended = [False] * rows
         written: list[list[int]] = [[] for _ in range(rows)]
         spent = 0
         for _ in range(tokens):
-            chosen = _nucleus(logits.float() / temperature, top_p, chance)
+            chosen = noise(None, logits).argmax(-1, keepdim=True)
             for row, token in enumerate(chosen.flatten().tolist()):
                 if ended[row]:
                     continue
@@ -112,10 +130,7 @@ class Generator:
                 break
             mask = torch.cat([mask, mask.new_ones((rows, 1))], -1)
             place = place + 1
-            out = self.model(
-                input_ids=chosen, attention_mask=mask, position_ids=place, cache=cache, use_cache=True
-            )
-            logits = out.logits[:, -1]
+            logits = self._run(cache, input_ids=chosen, attention_mask=mask, position_ids=place)
         return [self._text(row) for row in written], spent
 
     def _stops(self, ids: Sequence[int]) -> bool:
@@ -135,24 +150,12 @@ def _common(rows: Sequence[Sequence[int]]) -> int:
     return max(1, length)
 
 
-def _nucleus(scores: Any, top_p: float, chance: Any) -> Any:
-    import torch
-
-    chances, order = torch.sort(torch.softmax(scores, -1), descending=True)
-    beyond = chances.cumsum(-1) - chances >= top_p
-    pick = torch.multinomial(chances.masked_fill(beyond, 0.0), 1, generator=chance)
-    return order.gather(-1, pick)
-
-
-def generator(model: str) -> Generator:
-    """The generator of a model name or folder, loaded once a process. Raises `UsageError` when it cannot be loaded."""
-    with _LOCK:
-        return _load(model)
-
-
 @lru_cache(maxsize=2)
-def _load(model: str) -> Generator:
-    from methods.weights import load_causal
+def generator(model: str, revision: str | None, device: str, dtype: str) -> Generator:
+    """The generator of a model, loaded once a process and shared with local actors of the same settings.
 
-    network, tokenizer = load_causal(model)
-    return Generator(network, tokenizer)
+    Raises:
+        UsageError: no such model, or the models extra is missing.
+    """
+    found = local_model(model, revision, device, dtype, BATCH)
+    return Generator(found.model, found.tokenizer)

@@ -8,12 +8,12 @@ draws from `desk.seed` in its own named stream, so adding a source never changes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.errors import UsageError
 from harness.protocols import CandidateSource, Desk
 from harness.records import Candidate
-from harness.registry import create
+from harness.registry import create, parameters
 from harness.seeds import stream
 from methods.candidates.drawn import Drawn, Sieve
 
@@ -27,9 +27,18 @@ class MixtureCandidates:
         sources: each `{plugin: name, params: {...}, weight: positive number}`; weights need not sum to one.
     """
 
+    version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 3000, "completion": 40, "seconds": 0.5}
+    throughput: ClassVar[tuple[str, ...]] = ("sources",)  # `identity` holds all of them that decides a draw
+
     def __init__(self, sources: Sequence[Mapping[str, Any]]) -> None:
         self.sources = sources
         self._made: list[tuple[float, CandidateSource]] | None = None
+
+    def identity(self) -> list[dict[str, Any]]:
+        """Weight, plugin, version and outcome-deciding parameters of each source, in order."""
+        parts = zip(self.sources, self._components(), strict=True)
+        return [_identity(str(entry["plugin"]), dict(entry.get("params") or {}), *part) for entry, part in parts]
 
     def _components(self) -> list[tuple[float, CandidateSource]]:
         if self._made is None:
@@ -89,6 +98,14 @@ class _Feed:
 
     def _ask(self, count: int) -> None:
         self._got, self._asked = self._source.draw(self._desk, count), count
+
+
+def _identity(plugin: str, params: dict[str, Any], weight: float, source: Any) -> dict[str, Any]:
+    defaults = {key: p.default for key, p in parameters("candidates", plugin).items() if p.default is not p.empty}
+    silent = set(getattr(source, "throughput", ()))
+    kept = {key: value for key, value in (defaults | params).items() if key not in silent}
+    found = {"plugin": plugin, "weight": weight, "params": kept, "version": str(getattr(source, "version", "1"))}
+    return found | ({"more": source.identity()} if hasattr(source, "identity") else {})
 
 
 def _component(index: int, entry: Mapping[str, Any]) -> tuple[float, CandidateSource]:

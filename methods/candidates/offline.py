@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 from harness.errors import IllegalAction, UsageError
 from harness.protocols import Desk
@@ -76,8 +77,19 @@ class OfflineCandidates:
         data: a branch folder made by `collect`, or several; only those of the episode's environment are used.
     """
 
+    version: ClassVar[str] = "1"
+    estimate: ClassVar[Mapping[str, float]] = {"seconds": 0.01}
+    throughput: ClassVar[tuple[str, ...]] = ("data",)  # where the data lies decides nothing; `identity` says what it is
+
     def __init__(self, data: str | list[str]) -> None:
         self.data = data
+
+    def identity(self) -> list[list[str]]:
+        """Collection and task panel of each folder; the recipe's hash of one that a study makes before it runs."""
+        return [_identity(folder) for folder in self._folders()]
+
+    def _folders(self) -> tuple[Path, ...]:
+        return (Path(self.data),) if isinstance(self.data, str) else tuple(map(Path, self.data))
 
     def draw(self, desk: Desk, k: int) -> Drawn:
         """Up to k bound actions in drawn order, from `desk.seed` alone."""
@@ -94,9 +106,8 @@ class OfflineCandidates:
 
     def shelf(self, environment: str) -> Shelf:
         """The retrieval index of one environment; read once a process. Raises `UsageError` when there is no data."""
-        folders = (self.data,) if isinstance(self.data, str) else tuple(self.data)
         with _LOCK:
-            return _read(environment, folders)
+            return _read(environment, self._folders())
 
     @staticmethod
     def _offer(condition: Condition, template: str, desk: Desk, chance: Random, sieve: Sieve) -> None:
@@ -115,13 +126,13 @@ def _weighted_order(level: Mapping[str, int], chance: Random) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _read(environment: str, folders: tuple[str, ...]) -> Shelf:
+def _read(environment: str, folders: tuple[Path, ...]) -> Shelf:
     from methods.branching.export import state_of
     from methods.branching.folders import group_actions
     from methods.branching.tables import read_rows
 
     shelf, condition = Shelf(), condition_of(environment)
-    for folder in map(Path, folders):
+    for folder in folders:
         actions = group_actions(folder)
         for row in read_rows(folder / "points.parquet", ("environment", "task_id", "group", "state")):
             if row["environment"] == environment:
@@ -129,7 +140,17 @@ def _read(environment: str, folders: tuple[str, ...]) -> Shelf:
                 shelf.add(condition, state, actions.get(row["group"], ()))
     if not shelf.actions:
         raise UsageError(
-            f"candidates 'offline': {', '.join(folders)} hold(s) no branches of {environment}. Collect some with "
-            "`cota-bench collect`, or name the right folder under `data`."
+            f"candidates 'offline': {', '.join(map(str, folders))} hold(s) no branches of {environment}. Collect some "
+            "with `cota-bench collect`, or name the right folder under `data`."
         )
     return shelf
+
+
+def _identity(folder: Path) -> list[str]:
+    from methods.branching.tables import read_card
+
+    recipe = folder / "recipe.json"
+    if recipe.is_file():  # declared before it is collected, so that a plan can name cells
+        return ["recipe", str(json.loads(recipe.read_text(encoding="utf-8"))["hash"])]
+    card = read_card(folder)
+    return [str(card["hash"]), str(card["panel"])]

@@ -8,7 +8,8 @@ generator never votes: what it writes is only ever one of the things that are co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from harness.errors import IllegalAction, UsageError
 from harness.protocols import Desk
 from harness.seeds import seed_of, stream
 from methods.candidates.drawn import Drawn, Sieve
-from methods.candidates.generation import generator
+from methods.candidates.generation import Samples, generator
 
 MODES = {
     "information": "Actions that find out something still unknown",
@@ -32,39 +33,51 @@ PROMPT = """\
 
 List actions that could be executed now."""
 EXAMPLES = 3
+_PLACEHOLDER = re.compile(r"<[a-z_ ]+>|\.\.\.")  # the form of an action copied instead of an action
 
 
 class SmallLMCandidates:
     """Actions proposed by a small language model under several decision modes; validity-filtered, never votes.
 
     Args:
-        model: "smollm2", a folder, or a model name that transformers knows.
+        model: "smollm2", a folder, or a name on the model hub (the paper: Qwen/Qwen2.5-0.5B-Instruct).
+        revision: of a hub model.
         modes: which of information, progress, recovery, distinct, in the order they are used.
         rounds: how often all modes are asked at most while candidates are missing.
         tokens: at most so many new tokens an answer.
         temperature: of sampling.
         top_p: nucleus of sampling.
+        device: auto, cpu or cuda.
+        dtype: auto (bfloat16 on a GPU, else float32) or a type.
         prompt: file with a user message of one's own, with the placeholder {view}.
     """
 
     version: ClassVar[str] = "1"
+    throughput: ClassVar[tuple[str, ...]] = ("device",)
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 3000, "completion": 60, "seconds": 1.0}
 
     def __init__(
         self,
         model: str = "smollm2",
+        revision: str | None = None,
         modes: Sequence[str] = tuple(MODES),
         rounds: int = 2,
         tokens: int = 64,
         temperature: float = 0.8,
         top_p: float = 0.95,
+        device: str = "auto",
+        dtype: str = "auto",
         prompt: str | None = None,
     ) -> None:
         self.model = model
+        self.revision = revision
         self.modes = modes
         self.rounds = rounds
         self.tokens = tokens
         self.temperature = temperature
         self.top_p = top_p
+        self.device = device
+        self.dtype = dtype
         self.prompt = prompt
 
     def draw(self, desk: Desk, k: int) -> Drawn:
@@ -76,12 +89,15 @@ class SmallLMCandidates:
                 break
             seed = seed_of(role="small-lm-candidates", seed=desk.seed, round=number)
             settings = (seed, self.tokens, self.temperature, self.top_p)
-            answer = generator(self.model).sample(SYSTEM, user, self._leads(desk, seed), *settings)
+            answer = self._generator().sample(SYSTEM, user, self._leads(desk, seed), *settings)
             desk.count(answer.usage)
             for text in answer.texts:
                 if not sieve.full:
                     _offer(desk, sieve, text)
         return sieve.drawn()
+
+    def _generator(self) -> Samples:
+        return generator(self.model, self.revision, self.device, self.dtype)
 
     def _leads(self, desk: Desk, seed: int) -> list[str]:
         unknown = [mode for mode in self.modes if mode not in MODES]
@@ -106,6 +122,9 @@ class SmallLMCandidates:
 
 
 def _offer(desk: Desk, sieve: Sieve, text: str) -> None:
+    if _PLACEHOLDER.search(text):
+        sieve.refuse("placeholder")
+        return
     try:
         sieve.offer(desk.parse(text.strip("-* \t`")))
     except IllegalAction:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from harness.protocols import Question
 from harness.records import Action, Score
@@ -18,6 +18,7 @@ class LocalCritic(LocalJudge):
 
     kind = "classifier"
     preset = "critic"
+    estimate: ClassVar[Mapping[str, float]] = {"calls": 5, "prompt": 8000, "seconds": 0.2}
 
     def score(self, question: Question, actions: Sequence[Action]) -> Sequence[Score]:
         """One score an action, all in one forward pass."""

@@ -6,11 +6,12 @@ model, so a judge may go to another process, which loads its own.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.records import Usage
 from methods.judges.engine import Engine
@@ -40,6 +41,8 @@ class LocalJudge:
     """A model on this machine that judges actions. Shared by threads, never by processes."""
 
     needs_oracle = False
+    version: ClassVar[str] = "1"
+    throughput: ClassVar[tuple[str, ...]] = ("model", "device", "memory_mb")  # identity() says which model it is
     kind: Kind = "lm"
     preset = "full"
 
@@ -70,6 +73,14 @@ class LocalJudge:
         vars(self).update(state)
         self._lock = threading.Lock()
         self._parts = None
+
+    def identity(self) -> dict[str, str]:
+        """Which model this is: a recipe's hash before anything is trained, an artefact's hash, or a model's name."""
+        folder = Path(self.model).expanduser()
+        for file, key in (("recipe.json", "recipe"), ("identity.json", "artefact")):
+            if (folder / file).is_file():
+                return {key: str(json.loads((folder / file).read_text(encoding="utf-8"))["hash"])}
+        return {"model": self.model}
 
     def load(self) -> Parts:
         """The loaded judge. Raises `UsageError` when the model or its prompt cannot be had."""

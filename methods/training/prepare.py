@@ -3,8 +3,8 @@
 A study's `training:` section holds recipes.  A recipe names an environment and an actor of the study, how many branches
 to collect, how pairs are made, and what is trained from them.  A judge says `model: trained:LABEL/comparator`, an
 offline candidate source `data: trained:LABEL/branches`; both are replaced by folders whose name is the recipe's hash,
-so a recipe is trained once on a machine and found by every later run and study.  The hash is made from what is declared, before
-anything is trained, so a plan can name cells whose judges do not exist yet.
+so a recipe is trained once on a machine and found by every later run and study.  The hash is made from what is
+declared, before anything is trained, so a plan can name cells whose judges do not exist yet.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def prepare(study: Study, *, dry: bool = False, say: Say = print) -> Study:
 def _make(one: Prepared, part: str, dry: bool, say: Say) -> None:
     folder = one.folder / part
     folder.mkdir(parents=True, exist_ok=True)
-    if part in JUDGES and not (folder / RECIPE_FILE).exists():
+    if not (folder / RECIPE_FILE).exists():
         write_json(folder / RECIPE_FILE, {"hash": one.hash, "recipe": one.label})
     ready = one.trained(part) if part in JUDGES else (folder / CARD).exists()  # type: ignore[arg-type]
     if ready:

@@ -211,6 +211,23 @@ def test_sampling_and_thinking_are_passed_on() -> None:
         assert "stop" not in server.seen[1]
 
 
+def test_a_begun_answer_ends_in_a_listed_action() -> None:
+    with MockEndpoint(Behaviour(0.0, replies=[" the end is there.", " right"])) as server:
+        made = actor(server, choice="legal").propose(state(1), mind())
+        assert (made.action.text, made.thought, made.usage.calls) == ("right", "the end is there.", 2)
+        first, second = server.seen
+        assert first["messages"][-1] == {"role": "assistant", "content": "Thought:"}
+        assert second["messages"][-1]["content"] == "Thought: the end is there.\nAction:"
+        assert second["structured_outputs"] == {"choice": [" left", " right"]}
+        assert second["continue_final_message"] is True
+        server.behaviour.replies = [" look for it.", "red shoes"]
+        shop = DecisionState("webshop", "0", "Buy.", Observation("Search page", schemas=("search[<keywords>]",)))
+        made = actor(server, choice="legal").propose(shop, mind(parse=lambda text: Action(text, text)))
+        assert made.action.text == "search[red shoes]"
+    with pytest.raises(UsageError, match="legal"):
+        ChatActor("http://x/v1", "m", choice="leagl")
+
+
 def test_a_canary_key_is_nowhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

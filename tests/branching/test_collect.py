@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from harness.environments.mock import MockEnvironment
 from harness.errors import UsageError
 from harness.loop import Limits, Streams
 from methods.branching import collect as module
-from methods.branching.collect import UNITS, collect, read_about
+from methods.branching.collect import UNITS, collect, evaluation_panel, read_about
 from methods.branching.export import TABLES
 from methods.branching.points import count_points
 from methods.branching.recordfile import RecordFile
@@ -164,6 +165,19 @@ def test_evaluation_tasks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LeakError, match="evaluation panel"):
         branched(tmp_path, split="validation")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_panel_is_what_the_data_holds_unless_splits_are_named() -> None:
+    class TestOnly(MockEnvironment):
+        def tasks(self, split: str) -> Sequence[str]:
+            if split != "test":
+                raise UsageError(f"no split {split}")
+            return super().tasks(split)
+
+    assert len(evaluation_panel(TestOnly(), None).ids) == 100
+    assert len(evaluation_panel(MockEnvironment(), None).fingerprints) == 200
+    with pytest.raises(UsageError, match="no split validation"):
+        evaluation_panel(TestOnly(), ("validation", "test"))
 
 
 def test_misspelt_settings_say_what_is_valid() -> None:

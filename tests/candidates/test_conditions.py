@@ -50,8 +50,9 @@ def test_webshop_queries_are_made_of_the_instruction_at_hand() -> None:
     condition = WebShopCondition()
     there = shop(actions=[], task="Find me red wool socks for men, and price lower than 20.00 dollars")
     template = condition.abstract("search[red wool socks]", there)  # type: ignore[arg-type]
-    here = shop(actions=[], task="I am looking for a blue desk lamp with dimmer")
+    here = shop(actions=[], task="I am looking for a blue desk lamp, and price lower than 9.00 dollars")
     assert condition.bind(template, here, CHANCE) == "search[blue desk lamp]"  # type: ignore[arg-type]
+    assert condition.bind("search:9", here, CHANCE) == "search[blue desk lamp]"  # type: ignore[arg-type]
 
 
 HOUSE = "You are in the middle of a room. Your task is to: put a clean mug in coffeemachine."

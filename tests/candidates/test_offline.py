@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.conformance import check
 from harness.errors import UsageError
 from methods.branching.collect import collect
 from methods.branching.spec import Throughput
 from methods.candidates.conditions.alfworld import AlfWorldCondition
+from methods.candidates.mixture import MixtureCandidates
 from methods.candidates.offline import OfflineCandidates, Shelf
 from tests.branching.helpers import corridor
 from tests.candidates.helpers import Desk, state_of
@@ -49,6 +52,20 @@ def test_no_data_for_the_environment_is_said(data: str, tmp_path: Path) -> None:
         OfflineCandidates(data).draw(Desk(state_of("webshop", "t", "o"), POOL), 2)
     with pytest.raises(UsageError, match="does not exist"):
         OfflineCandidates(str(tmp_path)).draw(Desk(state_of("mock", "t", "o"), POOL), 2)
+
+
+def test_conformance_and_identity(data: str, tmp_path: Path) -> None:
+    mixture = {"sources": [{"plugin": "offline", "params": {"data": data}, "weight": 2}, {"plugin": "environment"}]}
+    for name, params in (("offline", {"data": data}), ("mixture", mixture)):
+        assert [f.message for f in check("candidates", name, params) if f.verdict == "failed"] == []
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(data, moved)
+    assert OfflineCandidates(str(moved)).identity() == OfflineCandidates(data).identity()
+    collect(corridor(tasks=7), moved, Throughput(backend="sequential"))
+    assert OfflineCandidates(str(moved)).identity() != OfflineCandidates(data).identity()
+    one, two = MixtureCandidates(**mixture).identity()
+    assert (one["weight"], one["params"], one["more"]) == (2.0, {}, OfflineCandidates(data).identity())
+    assert two == {"plugin": "environment", "weight": 1.0, "params": {}, "version": "1"}
 
 
 def put_up(shelf: Shelf, task_id: str, actions: list[str], **state: Any) -> None:

@@ -115,6 +115,27 @@ def test_a_snapshot_is_exact(number: int) -> None:
     assert [other.step(other.canonical(command)) for command, _ in first] == [outcome for _, outcome in first]
 
 
+@pytest.mark.parametrize("number", [1, 4])
+def test_the_followed_state_is_the_librarys(number: int) -> None:
+    from harness.environments.alfworld.planner import PLANNER
+
+    env = AlfWorld()
+    _, start = env.reset(env.tasks("validation")[number], 0)
+    engine = env._running()
+    assert engine.game.conditional == {"toggleobject"}
+    rng, commands, toggled = random.Random(number), start.actions, 0
+    for _ in range(40):
+        doing = [c for c in commands if c.split()[0] not in ("go", "examine", "look", "inventory", "help")]
+        command = rng.choice(doing if doing and rng.random() < 0.7 else list(commands))
+        toggled += command.startswith("use")
+        commands = env.step(env.canonical(command)).observation.actions
+        inner = engine.game.derived
+        pairs = enumerate(zip(engine._present(), PLANNER.bits(), strict=True))
+        assert all(one == other for i, (one, other) in pairs if i not in inner), command
+        env.restore(env.snapshot())
+    assert toggled or number != 1
+
+
 def test_a_snapshot_of_a_won_game_stays_won() -> None:
     env = AlfWorld()
     env.reset(env.tasks("test")[0], 0)

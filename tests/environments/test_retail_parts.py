@@ -284,7 +284,6 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    pytest.importorskip("openai")
     found = Server(("127.0.0.1", 0), Handler)
     found.answers, found.seen = [], []
     thread = threading.Thread(target=found.serve_forever, daemon=True)
@@ -295,7 +294,7 @@ def server() -> Iterator[Server]:
 
 
 def _settings(server: Server, **more: Any) -> dict[str, Any]:
-    return {"model": "m", "base_url": f"http://127.0.0.1:{server.server_port}/v1", "retries": 0, **more}
+    return {"model": "m", "base_url": f"http://127.0.0.1:{server.server_port}/v1", "attempts": 1, **more}
 
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
@@ -303,7 +302,7 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
 
 def test_llm_user(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RETAIL_TEST_KEY", "canary-key")
-    env = Retail(user=_settings(server, api_key_env="RETAIL_TEST_KEY"))
+    env = Retail(user=_settings(server, key_env="RETAIL_TEST_KEY"))
     assert env.simulated == ("LLM user",)
     server.answers = [(200, "Hi, my address is wrong.", USAGE), (200, "Fatima Johnson, 78712", None)]
     task, opening = env.reset("17", 5)

@@ -29,9 +29,11 @@ def test_failures_are_counted_by_kind_as_they_come():
     for task, status in (("a", "done"), ("b", "timeout"), ("c", "truncated"), ("b", "done")):
         progress.seen(episode(task, status))
     texts = [text for text, _ in kept.lines]
-    assert texts[0].startswith("1 done, 0 failed, 3 left; ")
+    assert texts[0].startswith("1 done, 0 failed, 3 left")
     assert "1 done, 1 failed, 2 left" in texts[1]
     assert texts[1].endswith("failures: 1 actor timeout")
+    assert "/s, " in texts[1]
+    assert "/s" not in texts[0]  # one row is no rate
     assert texts[3].startswith("3 done, 0 failed, 1 left")  # the retry took the place of the time-out
     assert kept.lines[3][1] == 3
 

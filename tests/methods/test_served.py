@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from harness.conformance.advisors import mock_desk
 from harness.desk import Tools
 from harness.errors import UsageError
 from harness.loop import Limits
 from harness.models.answer import Completion
+from harness.models.errors import Unavailable
 from harness.protocols import Question
 from harness.records import Action, DecisionState, Observation, Usage
 from methods.advisers.chat import ChatAdviser
 from methods.asym_ac import AsymAC
 from methods.candidates.environment import EnvironmentCandidates
+from methods.candidates.served import ServedSmallLMCandidates
 from methods.cota import Cota
 from methods.judges.served import ServedComparator, ballot
 from tests.harness.helpers import Fickle, episode
@@ -81,6 +84,19 @@ def test_asym_ac_with_a_served_critic() -> None:
         assert "seed" in server.seen[0]
     with MockEndpoint(Behaviour(0.0, replies=["<think>hm</think> Fine."])) as server:
         assert ChatAdviser(server.url, "critic").feedback("s", "u", 1, None)[0] == "Fine."
+
+
+def test_served_candidates_are_sifted_and_seeded() -> None:
+    with MockEndpoint(Behaviour(0.0)) as server:
+        server.behaviour.replies = [" right\nwait", " fly away", " wait", " right"]
+        found = ServedSmallLMCandidates(server.url, "gen", rounds=1).draw(mock_desk(), 3)
+        assert sorted(candidate.action.text for candidate in found) == ["right", "wait"]
+        sent = server.seen[0]
+        assert (sent["continue_final_message"], sent["add_generation_prompt"]) == (True, False)
+        assert sent["messages"][-1]["content"].endswith("-")
+        assert len({request["seed"] for request in server.seen}) == len(server.seen) == 4
+    with MockEndpoint(Behaviour(0.0, 1.0, ("server_error",))) as server, pytest.raises(Unavailable):
+        ServedSmallLMCandidates(server.url, "gen", attempts=1).draw(mock_desk(), 3)
 
 
 def test_wrong_parameters_are_messages() -> None:

@@ -37,6 +37,7 @@ class Behaviour:
     refusal: tuple[int, str] | None = None
     replies: list[str] = field(default_factory=list)  # fixed answers, in order; empty: by rule
     context_chars: int | None = None
+    answers_as: str | None = None  # the model's name in answers
 
 
 class MockEndpoint:
@@ -174,7 +175,13 @@ class MockEndpoint:
         prompt = len(json.dumps(request["messages"])) // 4
         usage = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
         usage |= {"prompt_tokens_details": {"cached_tokens": prompt // 2}, "total_tokens": prompt + len(text.split())}
-        return {"id": "x", "object": "chat.completion", "model": request["model"], "choices": [choice], "usage": usage}
+        return {
+            "id": "x",
+            "object": "chat.completion",
+            "model": self.behaviour.answers_as or request["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
 
 
 def rule(request: dict[str, Any]) -> str:

@@ -211,6 +211,13 @@ def test_the_cache_key_holds_what_differs_and_nothing_else() -> None:
     assert parts == {"model": "m", "revision": None, "request": {"a": 1}, "seed": 3, "draw": 2}
 
 
+def test_an_answer_by_another_model_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with MockEndpoint(Behaviour(0.0, answers_as="m-2")) as server:
+        for _ in range(3):
+            ask(server).complete(REQUEST)
+    assert caplog.text.count("answered by m-2") == 1
+
+
 def test_retry_after_in_all_its_forms() -> None:
     assert retry_after({"retry-after": "2"}) == 2.0
     assert retry_after({"retry-after-ms": "250"}) == 0.25

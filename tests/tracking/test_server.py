@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tracking.client import TrackerDown
+from harness.tracking.client import TrackerDown, connect
 from harness.tracking.read import from_mlflow
 from harness.tracking.sync import sync
 from harness.tracking.ui import Ui, start_ui
@@ -65,22 +65,42 @@ def test_written_and_read_over_http(served: tuple[Path, Ui], tmp_path: Path) -> 
     assert all(link.startswith(ui.base) for link in read.links.values())
 
 
+def test_artefacts_through_the_server(served: tuple[Path, Ui], tmp_path: Path) -> None:
+    """A server that keeps the artefacts itself, as one on another machine does: no shared disk is needed."""
+    folder, ui = served
+    client = connect(ui.base)
+    for name in ("third", "third-summary"):
+        client.create_experiment(name, artifact_location=f"mlflow-artifacts:/{name}")
+    other = study(folder.parent, "third")
+    assert sync(other, ui.base, summarise=summarise).written == 12
+    ours = {path.name: path.read_bytes() for path in write_report(other, tmp_path / "a")}
+    theirs = {path.name: path.read_bytes() for path in write_report(ui.base, tmp_path / "b", study="third")}
+    assert ours == theirs
+    for name in ("demo-summary", "third-summary"):
+        experiment = client.get_experiment_by_name(name)
+        run = client.search_runs([experiment.experiment_id])[0]
+        address = f"{ui.base}/get-artifact?path=report.md&run_uuid={run.info.run_id}"
+        with urllib.request.urlopen(address) as answer:
+            assert answer.read().decode().startswith(f"# {name.removesuffix('-summary')}")
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no chromium here")
 def test_the_link_opens_on_the_saved_comparison(served: tuple[Path, Ui], tmp_path: Path) -> None:
     """Guards the page's own format of saved views: our sections, metrics and runs must be on it."""
     _, ui = served
-    command = [
-        str(BROWSER),
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
-    command += ["--window-size=1600,1200", "--virtual-time-budget=30000", "--timeout=45000", "--dump-dom", ui.link]
-    page = subprocess.run(command, capture_output=True, text=True, timeout=90).stdout
-    shown = " ".join(re.sub(r"<[^>]*>", " ", page).split())
-    for text in ("shared view", "Performance", "Time against Origin", "webshop_performance", "cota | weak"):
-        assert text in shown, text
+    command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1600,1200"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--timeout=45000"]
+    wanted = ("shared view", "Performance", "Time against Origin", "webshop_performance", "cota | weak")
+    missing: list[str] = []
+    # The page's clock is virtual and may run ahead of a busy machine: a longer budget before it counts as a failure.
+    for budget in (20_000, 60_000, 180_000):
+        dump = [*command, f"--virtual-time-budget={budget}", "--dump-dom", ui.link]
+        page = subprocess.run(dump, capture_output=True, text=True, timeout=90).stdout
+        shown = " ".join(re.sub(r"<[^>]*>", " ", page).split())
+        missing = [text for text in wanted if text not in shown]
+        if not missing:
+            break
+    assert missing == []
 
 
 def test_a_stopped_server_is_found_out_quickly(served: tuple[Path, Ui]) -> None:

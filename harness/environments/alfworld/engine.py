@@ -120,6 +120,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._key = ""
+        self._bits: list[str] | None = None  # the state, followed by effects; None: only the library knows
         self._kept: str | None = None  # the state while another engine has the library
         self._game: Translation | None = None
         self._state: Any = None
@@ -185,7 +186,7 @@ class Engine:
             if operator is None:
                 return NOTHING
             name, mapping = self._bind(operator.name)
-            self._state.apply(operator)
+            self._follow(name, self._state.apply(operator))
             self._operators = None
             return self._word(self.game.logic.actions[name].feedback_rule, mapping)
 
@@ -193,11 +194,11 @@ class Engine:
         """The present state."""
         with LOCK:
             self._claim()
-            game, now = self.game, PLANNER.bits()
+            game, now = self.game, self._present()
             pairs = zip(game.bits, now, strict=True)
             flipped = [i for i, (a, b) in enumerate(pairs) if a != b and i not in game.derived]
             base, facts = game.prepared[0], self._state._facts
-            signatures = base.keys() | facts.keys()
+            signatures = [s for s in base.keys() | facts.keys() if s.name.removeprefix("not_") in game.fluents]
             added = [f for s in signatures for f in facts.get(s, set()) - base.get(s, frozenset())]
             removed = [f for s in signatures for f in base.get(s, frozenset()) - facts.get(s, set())]
             return Saved(self._key, tuple(game.atoms[i] for i in flipped), _plain(added), _plain(removed))
@@ -223,17 +224,32 @@ class Engine:
         """Give the library up; safe to call twice, and `load` makes the engine usable again."""
         with LOCK:
             PLANNER.leave(self)
-            self._state = self._game = self._operators = self._kept = None
+            self._state = self._game = self._operators = self._bits = self._kept = None
 
-    def vacate(self, bits: str) -> None:
+    def vacate(self) -> None:
         """Called by the planner when another engine takes the library."""
-        self._kept = bits
+        self._kept = self._present()
 
     # Below: the lock is held.
 
     def _begin(self, bits: str) -> None:
         PLANNER.load(self, self.game.text(bits))
+        self._bits = list(bits)
         self._operators = self._kept = None
+
+    def _present(self) -> str:
+        """The state's bits; asking the library takes 10 ms in a kitchen, so they are followed where that is exact."""
+        return PLANNER.bits() if self._bits is None else "".join(self._bits)
+
+    def _follow(self, action: str, changes: Iterable[Any]) -> None:
+        """Keep the bits true. The library tells of conditional effects whether they happened or not: ask it then."""
+        if self._bits is None or action in self.game.conditional:
+            self._bits = None
+            return
+        index = self.game.prepared[2]
+        for fact in changes:
+            atom = f"{fact.name.removeprefix('not_')}({', '.join(fact.names)})"
+            self._bits[index[atom]] = "1" if fact.name.startswith("not_") else "0"
 
     def _claim(self) -> None:
         """Have the library hold this engine's state. Derived atoms go in at their default, the library decides them."""

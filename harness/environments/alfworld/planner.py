@@ -22,8 +22,8 @@ from fast_downward.interface import DOWNWARD_LIB_PATH
 class Tenant(Protocol):
     """Who uses the library."""
 
-    def vacate(self, bits: str) -> None:
-        """Keep the state; the library is about to hold another's."""
+    def vacate(self) -> None:
+        """Keep the state, which the library still holds; it is about to hold another's."""
 
 
 LOCK = threading.RLock()
@@ -58,7 +58,7 @@ class Planner:
         """Put a tenant's state in; another's is given to it to keep."""
         before = self._tenant() if self._tenant is not None else None
         if before is not None and before is not tenant:
-            before.vacate(self.bits())
+            before.vacate()
         self._tenant = None
         self.library.load_sas(sas)
         self._tenant = weakref.ref(tenant)

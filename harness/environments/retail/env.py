@@ -73,6 +73,7 @@ class Retail:
     version: ClassVar[str] = "1"
     metric: ClassVar[str] = "success_rate"
     max_steps: ClassVar[int] = 100
+    estimate: ClassVar[Mapping[str, float]] = {"steps": 24, "seconds": 0.02}
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -80,6 +80,7 @@ class WebShop:
     version: ClassVar[str] = "1"
     metric: ClassVar[str] = "mean_reward"
     max_steps: ClassVar[int] = 20
+    estimate: ClassVar[Mapping[str, float]] = {"steps": 14, "seconds": 0.01}
     simulated: tuple[str, ...] = ()
 
     def __init__(

@@ -17,6 +17,7 @@ BUTTONS = ("search", "back to search", "< prev", "next >", "buy now", *_PAGES)
 _ACTION = re.compile(r"\s*(search|click)\[(.*)\]\s*\Z", re.DOTALL)
 _ASIN = re.compile(r"[a-z0-9]{10}\Z")
 _WORD = re.compile(r"[a-z0-9][a-z0-9.'-]*")
+_PRICE = re.compile(r"\bprice (?:lower|less) than [\d.,]+ dollars")
 _FILLER = frozenset(
     _WORD.findall(
         "a an the and or of for with in on to i i'm im am me my looking find need want would like show get some that "
@@ -106,4 +107,4 @@ def _chosen(state: DecisionState) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.lower()) if word not in _FILLER]
+    return [word for word in _WORD.findall(_PRICE.sub(" ", text.lower())) if word not in _FILLER]

@@ -1,0 +1,112 @@
+"""Grid, ledger and scheduler by themselves: mock environment and actor, so that all the time is the harness's.
+
+    python benchmarks/grid.py [--episodes 1000] [--steps 10] [--workers 2]
+
+Prints a Markdown table: a plain loop over `run_episode` as the floor, then each backend with a durable ledger, then
+what an invocation with nothing to do costs, and the ledger's own figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.codec import to_json
+from harness.frames import pack
+from harness.grid import plan_cells
+from harness.ledger import FILE, Ledger, head_of, read_episodes, read_heads
+from harness.run import jobs_left, run_study
+from harness.study import Study, parse_study
+from harness.worker import run_job
+from harness.yamlfile import loads
+
+STUDY = """
+study: grid-{backend}
+environments: {{mock: {{params: {{length: {steps}, size: {tasks}}}, tasks: {tasks}, max_steps: 100}}}}
+actors: {{mock: {{}}}}
+methods: {{origin: {{}}}}
+seeds: [0, 1]
+policy: {{call_timeout_s: null, episode_timeout_s: null}}
+throughput: {{backend: {backend}, workers: {workers}}}
+"""
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Wall seconds of a call."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def made(backend: str, tasks: int, steps: int, workers: int) -> Study:
+    """The study for one backend."""
+    return parse_study(loads(STUDY.format(backend=backend, tasks=tasks, steps=steps, workers=workers), "benchmark"))
+
+
+def row(what: str, seconds: float, episodes: int, steps: int) -> None:
+    """One line of the table."""
+    each = seconds / episodes * 1e3
+    print(f"| {what} | {seconds:.2f} s | {each:.2f} ms | {each / steps:.3f} ms |", flush=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--episodes", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    tasks, episodes = given.episodes // 2, given.episodes // 2 * 2
+    print(f"{episodes} episodes of {given.steps} steps\n")
+    print("| what | total | an episode | a step |\n| --- | --- | --- | --- |")
+    study = made("sequential", tasks, given.steps, 1)
+    jobs = list(jobs_left(study, plan_cells(study), {}))
+    row("plain loop, nothing stored", timed(lambda: [run_job(job) for job in jobs]), episodes, given.steps)
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for backend in ("sequential", "threading", "loky"):
+            study = made(backend, tasks, given.steps, given.workers)
+            took = timed(lambda study=study: run_study(study, root, live=False))  # type: ignore[misc]
+            row(f"{backend}, durable ledger", took, episodes, given.steps)
+        folder = root / study.study
+        again = timed(lambda: run_study(study, root, live=False))
+        ledger_figures(folder, episodes, again)
+        run_again(root, study, tasks, given.steps, given.workers)
+
+
+def ledger_figures(folder: Path, episodes: int, again: float) -> None:
+    """Sizes and times of the ledger."""
+    size = (folder / FILE).stat().st_size
+    items = list(read_episodes(folder))[:200]
+    packing = timed(lambda: [pack(head_of(item), to_json(item)) for item in items]) / len(items)
+    with tempfile.TemporaryDirectory(dir=folder) as name, Ledger(Path(name)) as ledger:
+        began = time.perf_counter()
+        for item in items:
+            ledger.append(item)
+        appending = (time.perf_counter() - began) / len(items)
+    heads, bodies = timed(lambda: read_heads(folder)), timed(lambda: list(read_episodes(folder)))
+    print(f"\nnothing to do, {episodes} finished episodes: {again:.3f} s")
+    print(f"statuses: {heads:.3f} s, all bodies: {bodies:.3f} s")
+    print(f"append: {appending * 1e3:.2f} ms, of which encoding and packing {packing * 1e3:.2f} ms (the rest is fsync)")
+    print(f"size: {size / episodes:.0f} bytes a record")
+
+
+def run_again(root: Path, study: Study, tasks: int, steps: int, workers: int) -> None:
+    """The same in a fresh process, imports included."""
+    path = root / "again.yaml"
+    path.write_text(STUDY.format(backend=study.throughput.backend, tasks=tasks, steps=steps, workers=workers))
+    code = (
+        "import sys, pathlib; from harness.run import run_study; from harness.study import load_study;"
+        "print(run_study(load_study(sys.argv[1]), pathlib.Path(sys.argv[2]), live=False).ran)"
+    )
+    took = timed(lambda: subprocess.run([sys.executable, "-c", code, path, root], check=True, capture_output=True))
+    print(f"nothing to do, a fresh process from start to end: {took:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Preparing a study: recipes are checked, trained once, found again, and put in the place of their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.run import run_study
+from harness.study import Study, load_study
+from methods.training.prepare import RECIPE_FILE, prepare, recipes
+
+BASE = """
+study: prep
+environments: {mock: {tasks: 3}}
+actors: {weak: {plugin: simulated, params: {competence: weak}}}
+training:
+  mock: {environment: mock, actor: weak, tasks: 12, most_points: 3, comparator: {epochs: 1}, critic: null}
+judges: {pair: {plugin: comparator, params: {model: "trained:mock/comparator"}}}
+candidates: {environment: }
+methods:
+  origin:
+  cota: {comparator: pair, candidates: environment}
+seeds: [0]
+throughput: {backend: sequential}
+"""
+
+
+def study(folder: Path, *changes: tuple[str, str]) -> Study:
+    text = BASE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = folder / "prep.yaml"
+    file.write_text(text)
+    return load_study(file)
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COTA_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("tasks: 12", "taks: 12", "Did you mean 'tasks'"),
+        ("actor: weak, tasks", "actor: week, tasks", "Did you mean 'weak'"),
+        ("comparator: {epochs: 1}", "comparator: {epoch: 1}", "Did you mean 'epochs'"),
+        ("trained:mock/comparator", "trained:mook/comparator", "Did you mean 'trained:mock/comparator'"),
+    ],
+)
+def test_a_wrong_recipe_is_named_with_the_nearest(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        prepare(study(tmp_path, (old, new)), dry=True, say=lambda _: None)
+
+
+def test_the_hash_follows_what_decides_the_weights(tmp_path: Path) -> None:
+    def hash_of(*changes: tuple[str, str]) -> str:
+        return recipes(study(tmp_path, *changes))["mock"].hash
+
+    base = hash_of()
+    assert hash_of() == base
+    assert hash_of(("seeds: [0]", "seeds: [0, 1]"), ("backend: sequential", "backend: threading")) == base
+    changed = [("tasks: 12", "tasks: 13"), ("epochs: 1", "epochs: 2"), ("competence: weak", "competence: strong")]
+    assert len({hash_of(change) for change in changed} | {base}) == 4
+
+
+def test_a_dry_run_says_what_is_missing_and_trains_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    ready = prepare(study(tmp_path), dry=True, say=said.append)
+    assert "to be trained first: mock/comparator" in said[0]
+    folder = Path(str(ready.judges["pair"].params["model"]))
+    assert [path.name for path in folder.iterdir()] == [RECIPE_FILE]
+
+
+@pytest.mark.models
+def test_trained_once_found_again_and_used(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    said: list[str] = []
+    ready = prepare(study(tmp_path), say=said.append)
+    assert any("trained in" in line for line in said)
+    said.clear()
+    assert prepare(study(tmp_path), say=said.append) == ready
+    assert said == []
+    summary = run_study(ready, tmp_path / "results", live=False)
+    assert summary.exit_status == 0
+    assert summary.counts["done"] == 6
