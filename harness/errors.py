@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from harness.records import Role
+from harness.records import Role, Status
 
 
 class UsageError(Exception):
@@ -19,11 +19,11 @@ class IllegalAction(Exception):
 class EpisodeError(Exception):
     """An episode cannot go on; `boundary` says who broke, `status` how it is recorded."""
 
-    def __init__(self, boundary: Role, reason: str, status: str = "failed") -> None:
+    def __init__(self, boundary: Role, reason: str, status: Status = "failed") -> None:
         super().__init__(f"{boundary}: {reason}")
         self.boundary: Role = boundary
         self.reason = reason
-        self.status = status
+        self.status: Status = status
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:

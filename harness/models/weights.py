@@ -10,6 +10,7 @@ One way for all that run a model here: local actors, judges and critics, candida
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -108,12 +109,12 @@ def load(
 
 def load_parts(name: str, kind: Kind, revision: str | None, dtype: Any) -> tuple[Any, Any]:
     """(model, tokenizer) on the CPU; a classifier gets one output and, on a bare language model, a fresh head."""
-    from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
     source, revision = resolve(name, revision)
     options: dict[str, Any] = {"revision": revision} if revision else {}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        tokenizer = tokenizer_class(source).from_pretrained(source, **options)
         options |= {"dtype": dtype, "attn_implementation": "sdpa"}
         if kind == "lm":
             model = AutoModelForCausalLM.from_pretrained(source, **options)
@@ -128,6 +129,22 @@ def load_parts(name: str, kind: Kind, revision: str | None, dtype: Any) -> tuple
         raise UsageError(f"The tokenizer of {name!r} has no chat template; take an instruct model.")
     model.config.pad_token_id = pad_id(model, tokenizer)
     return model, tokenizer
+
+
+def tokenizer_class(source: str) -> Any:
+    """The class that reads a tokenizer as it was saved.
+
+    `AutoTokenizer` goes by the architecture: for a tokenizer of our own beside a Qwen2 model it takes Qwen2's class,
+    which puts that model's normaliser in the place of the saved one, without a word.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    path = Path(source) / "tokenizer_config.json"
+    if path.exists():
+        declared = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
+        if declared in ("TokenizersBackend", "PreTrainedTokenizerFast"):
+            return PreTrainedTokenizerFast
+    return AutoTokenizer
 
 
 def pad_id(model: Any, tokenizer: Any) -> int:

@@ -20,7 +20,7 @@ from harness.tracking import layout, views
 from harness.tracking.client import artifact_root, connect, redacted, resolve_uri
 
 HOST: Final = "127.0.0.1"
-WAIT_S: Final = 60.0
+WAIT_S: Final = 150.0
 
 
 @dataclass

@@ -15,7 +15,7 @@ from harness.desk import Tools
 from harness.errors import EpisodeError
 from harness.loop import Limits, Rollout, Streams
 from harness.protocols import Actor, Environment
-from harness.records import Action, DecisionState, Observation, Role, Usage
+from harness.records import Action, DecisionState, Observation, Role, Status, Usage
 from methods.branching.restore import Bookmark
 from methods.origin import Origin
 
@@ -44,7 +44,7 @@ class BranchStreams(Streams):
 class Ending:
     """How a rollout ended. `reward` None: no score (failed, or not scorable here); `steps`: actions it executed."""
 
-    status: str
+    status: Status
     reason: str
     boundary: Role | None
     reward: float | None
@@ -66,7 +66,8 @@ def start(environment: Environment, actor: Actor, limits: Limits, streams: Strea
 
 def finish(run: Rollout, forced: Action | None = None) -> Ending:
     """Run to the end; trouble becomes the ending's status, as in `run_episode`."""
-    began, status, reason, boundary = time.perf_counter(), "done", "", None
+    began, reason, boundary = time.perf_counter(), "", None
+    status: Status = "done"
     try:
         if forced is not None:
             run.advance(forced)

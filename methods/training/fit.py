@@ -51,6 +51,12 @@ def length(example: Mapping[str, Any]) -> int:
     return len(example["prefix"]) + sum(len(suffix) for suffix in example["suffixes"])
 
 
+def _dataset(examples: Examples) -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_list([{**example, "length": length(example)} for example in examples])
+
+
 def steps_of(settings: Settings, rows: int) -> int:
     """Optimiser steps of a run."""
     steps = max(1, round(settings.epochs * -(-rows // settings.rows)))
@@ -59,7 +65,6 @@ def steps_of(settings: Settings, rows: int) -> int:
 
 def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitted:
     """Train, or go on from the last checkpoint in `job.folder`; the weights of the best evaluation are kept."""
-    from datasets import Dataset
     from transformers import PrinterCallback
 
     total = steps_of(settings, len(job.train))
@@ -68,8 +73,8 @@ def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitte
         model=job.model,
         args=_config_class(job.classifier)(**arguments),
         data_collator=job.collator,
-        train_dataset=Dataset.from_list([{**e, "length": length(e)} for e in job.train]),
-        eval_dataset=Dataset.from_list([dict(e) for e in job.validation]) if job.validation else None,
+        train_dataset=_dataset(job.train),
+        eval_dataset=_dataset(job.validation) if job.validation else None,
         processing_class=job.tokenizer,
         callbacks=[_callback(progress, total)],
     )
@@ -109,6 +114,8 @@ def _arguments(job: Job, settings: Settings, total: int) -> dict[str, Any]:
         "bf16": settings.autocast == "bf16" or (settings.autocast == "auto" and cuda),
         "fp16": False,
         "use_cpu": not cuda,
+        "activation_checkpointing": False,  # SFTConfig would turn it on and pay a second forward pass
+        "gradient_checkpointing": False,
         "remove_unused_columns": False,
         "dataloader_pin_memory": cuda,
         "report_to": [],

@@ -3,8 +3,8 @@
 A study's `training:` section holds recipes.  A recipe names an environment and an actor of the study, how many branches
 to collect, how pairs are made, and what is trained from them.  A judge says `model: trained:LABEL/comparator`, an
 offline candidate source `data: trained:LABEL/branches`; both are replaced by folders whose name is the recipe's hash,
-so a recipe is trained once on a machine and found by every later run and study.  The hash is made from what is declared, before
-anything is trained, so a plan can name cells whose judges do not exist yet.
+so a recipe is trained once on a machine and found by every later run and study.  The hash is made from what is
+declared, before anything is trained, so a plan can name cells whose judges do not exist yet.
 """
 
 from __future__ import annotations

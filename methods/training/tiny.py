@@ -31,12 +31,15 @@ class Size:
     vocabulary: int = 3000
 
 
+DEFAULT = Size()
+
+
 def make_tokenizer(texts: Iterable[str], size: Size | None = None) -> Any:
     """A byte-pair tokenizer trained on `texts`, with one token for each of A, B and T."""
     from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    size = size or Size()
+    size = size or DEFAULT
     core = Tokenizer(models.BPE(unk_token=UNKNOWN))
     core.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     core.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -59,7 +62,7 @@ def make_config(tokenizer: Any, size: Size | None = None) -> Any:
     """The model's configuration."""
     from transformers import Qwen2Config
 
-    size = size or Size()
+    size = size or DEFAULT
     return Qwen2Config(
         vocab_size=len(tokenizer),
         hidden_size=size.width,
@@ -92,7 +95,7 @@ def make_model(tokenizer: Any, kind: str, seed: int, size: Size | None = None) -
 
 def describe(size: Size | None = None) -> dict[str, Any]:
     """The architecture, for identities and cards."""
-    return {"architecture": "qwen2", **asdict(size or Size())}
+    return {"architecture": "qwen2", **asdict(size or DEFAULT)}
 
 
 def save(tokenizer: Any, model: Any, folder: Path) -> None:

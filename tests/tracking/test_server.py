@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tracking.client import TrackerDown
+from harness.tracking.client import TrackerDown, connect
 from harness.tracking.read import from_mlflow
 from harness.tracking.sync import sync
 from harness.tracking.ui import Ui, start_ui
@@ -63,6 +63,25 @@ def test_written_and_read_over_http(served: tuple[Path, Ui], tmp_path: Path) -> 
     read = from_mlflow(ui.base, "second")
     assert set(read.links) == {cell.key for cell in read.cells}
     assert all(link.startswith(ui.base) for link in read.links.values())
+
+
+def test_artefacts_through_the_server(served: tuple[Path, Ui], tmp_path: Path) -> None:
+    """A server that keeps the artefacts itself, as one on another machine does: no shared disk is needed."""
+    folder, ui = served
+    client = connect(ui.base)
+    for name in ("third", "third-summary"):
+        client.create_experiment(name, artifact_location=f"mlflow-artifacts:/{name}")
+    other = study(folder.parent, "third")
+    assert sync(other, ui.base, summarise=summarise).written == 12
+    ours = {path.name: path.read_bytes() for path in write_report(other, tmp_path / "a")}
+    theirs = {path.name: path.read_bytes() for path in write_report(ui.base, tmp_path / "b", study="third")}
+    assert ours == theirs
+    for name in ("demo-summary", "third-summary"):
+        experiment = client.get_experiment_by_name(name)
+        run = client.search_runs([experiment.experiment_id])[0]
+        address = f"{ui.base}/get-artifact?path=report.md&run_uuid={run.info.run_id}"
+        with urllib.request.urlopen(address) as answer:
+            assert answer.read().decode().startswith(f"# {name.removesuffix('-summary')}")
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium here")
