@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from harness import registry
+from harness.codec import CodecError, from_json, to_json
 from harness.desk import Tools
 from harness.errors import EpisodeError
 from harness.grid import Cell
@@ -169,11 +170,19 @@ def run_job(job: Job) -> Episode:
     """Run one episode; every failure comes back as a row that says who broke."""
     began = time.time()
     try:
-        return _run(job, _WORKSHOP)
+        return _storable(_run(job, _WORKSHOP))
     except EpisodeError as error:
         return failed(job, error.reason, error.boundary, error.status, began=began)
     except Exception as error:  # noqa: BLE001  becomes the episode's record
         return failed(job, f"{type(error).__name__}: {error}", "harness", began=began)
+
+
+def _storable(episode: Episode) -> Episode:
+    """The episode as the ledger will give it back. One that cannot be stored is its own failure, not the study's."""
+    try:
+        return from_json(to_json(episode))
+    except CodecError as error:
+        raise EpisodeError("harness", f"the record of this episode cannot be stored: {error}") from error
 
 
 def _run(job: Job, workshop: Workshop) -> Episode:

@@ -102,3 +102,13 @@ def test_times_are_kept_to_the_microsecond():
     assert replace(kept, wall_s=fine.wall_s, started_at=fine.started_at, seconds=fine.seconds) == fine
     row = run_job(job())
     assert row == in_microseconds(row)
+
+
+def test_a_record_that_cannot_be_stored_is_a_failed_row(monkeypatch):
+    whole = run_job(job())
+    monkeypatch.setattr("harness.worker._run", lambda *_: replace(whole, seconds={"actor": float("nan")}))
+    row = run_job(job())
+    assert (row.status, row.boundary, row.steps) == ("failed", "harness", ())
+    assert "Episode.seconds: nan is not finite" in row.reason
+    monkeypatch.setattr("harness.worker._run", lambda *_: replace(whole, reason="bad \udcff"))
+    assert run_job(job()).reason == "bad \\udcff"
