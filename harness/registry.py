@@ -23,6 +23,10 @@ Kind = Literal["methods", "environments", "actors", "judges", "candidates"]
 KINDS: tuple[Kind, ...] = ("methods", "environments", "actors", "judges", "candidates")
 
 
+class PluginError(UsageError):
+    """The plugin's own code raised; the cause is chained."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plugin:
     """One registered plugin and, when it cannot be imported, why."""
@@ -116,14 +120,14 @@ def create(kind: Kind, name: str, params: Mapping[str, Any] | None = None) -> An
 
 @contextmanager
 def explained(kind: Kind, name: str, call: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """What a plugin's code raises becomes a `UsageError` that names plugin and call; `passed` kinds are let through."""
+    """What a plugin's code raises becomes a `PluginError` that names plugin and call; `passed` is let through."""
     through: tuple[type[Exception], ...] = (UsageError, *passed)
     try:
         yield
     except through:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(
+        raise PluginError(
             f"The {kind[:-1]} plugin {name!r} cannot be used: {call} raised {type(error).__name__}: {error}. "
             f"Fix the plugin; `cota-bench check {name} --kind {kind}` tries it on its own."
         ) from error

@@ -71,7 +71,8 @@ class Workshop:
         key = digest([KINDS[role], spec])
         with self._lock:
             if key not in self._shared:
-                self._shared[key] = registry.create(KINDS[role], spec["plugin"], spec["params"])
+                with _owned("actor" if role == "actor" else "advisor"):
+                    self._shared[key] = registry.create(KINDS[role], spec["plugin"], spec["params"])
                 if len(self._shared) > self._bounds[1]:
                     self._shared.popitem(last=False)
             self._shared.move_to_end(key)
@@ -108,7 +109,8 @@ class Workshop:
     def environment(self, spec: Mapping[str, Any]) -> Iterator[Borrowed]:
         """An environment of one's own for the time of the block."""
         key = digest(spec)
-        borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
+        with _owned("environment"):
+            borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
         try:
             yield borrowed
         except BaseException:
@@ -133,6 +135,15 @@ class Workshop:
             surplus = [self._idle.pop(0)[1] for _ in range(len(self._idle) - self._bounds[0])]
         for old in surplus:
             _close(old)
+
+
+@contextmanager
+def _owned(role: Role) -> Iterator[None]:
+    """What a plugin's own code raises outside an episode is its owner's all the same."""
+    try:
+        yield
+    except registry.PluginError as error:
+        raise EpisodeError(role, str(error)) from error
 
 
 def _visit(environment: Any, task_id: str) -> None:
@@ -189,7 +200,9 @@ def _run(job: Job, workshop: Workshop) -> Episode:
     spec = job.cell.spec
     tools = {role: workshop.part(role, spec[role]) for role in KINDS.keys() & spec.keys()}
     with workshop.environment(spec["environment"]) as borrowed:
-        if borrowed.value.fingerprint(job.task_id) != job.fingerprint:
+        with _owned("environment"), registry.explained("environments", spec["environment"]["plugin"], "fingerprint()"):
+            found = borrowed.value.fingerprint(job.task_id)
+        if found != job.fingerprint:
             raise EpisodeError(
                 "environment", f"the data of task {job.task_id!r} on this machine is not that of the study's panel"
             )
