@@ -2,7 +2,8 @@
 
 A field that has its default is left out; an absent field has its default.  Nothing else is clever: an object per
 record, names as in `harness.records`.  The converters are built once from the type hints, because a report reads tens
-of thousands of steps.  NaN and infinity are refused on both sides: unknown is null with a reason beside it.
+of thousands of steps.  NaN and infinity are refused on both sides: unknown is null with a reason beside it.  Text is
+cleaned of lone surrogates on both sides, so that whoever reads a record can write it anywhere.
 """
 
 from __future__ import annotations
@@ -28,9 +29,34 @@ class CodecError(ValueError):
 
 def to_json(episode: Episode) -> dict[str, Any]:
     """An episode as a JSON object. Raises `CodecError` for NaN, infinity, or a value of a wrong type."""
-    encoded: dict[str, Any] = _encoder(Episode)(episode)
+    encoded: dict[str, Any] = _encode(Episode, episode)
     encoded["schema"] = episode.schema
     return encoded
+
+
+def verify(kind: type, record: Any) -> None:
+    """Raises `CodecError`, naming the field, when this part of an episode could not be stored."""
+    _encode(kind, record)
+
+
+def _encode(kind: type, record: Any) -> Any:
+    try:
+        return _encoder(kind)(record)
+    except CodecError:
+        raise
+    except Exception as error:  # a stranger in a field (an array, say) may fail in its own way when looked at
+        raise CodecError(f"{kind.__name__}: {type(error).__name__}: {error}") from error
+
+
+def clean(text: str) -> str:
+    """`text` itself, or with what UTF-8 cannot hold (lone surrogates) written out as `\\udcff`."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+    return text
 
 
 def from_json(data: Mapping[str, Any]) -> Episode:
@@ -47,7 +73,7 @@ def dump(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
-        # Text of a model may hold lone surrogates, which UTF-8 cannot: they are kept as JSON escapes.
+        # Records are cleaned, other values may hold lone surrogates, which UTF-8 cannot: kept as JSON escapes.
         return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
         raise CodecError(f"not a JSON value: {error}") from error
@@ -72,8 +98,10 @@ def _scalar(kinds: tuple[type, ...], where: str) -> Convert:
         if isinstance(value, float) and not math.isfinite(value):
             raise CodecError(f"{where}: {value!r} is not finite; unknown is null")
         if not isinstance(value, kinds):
-            raise CodecError(f"{where}: {type(value).__name__} where {' or '.join(k.__name__ for k in kinds)} belongs")
-        return value
+            hint = "; convert it with .item()" if hasattr(value, "item") else ""  # a NumPy scalar
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise CodecError(f"{where}: {type(value).__name__} where {names} belongs{hint}")
+        return clean(value) if isinstance(value, str) else value
 
     return check
 
@@ -106,7 +134,7 @@ def _convert(hint: Any, where: str, nested: Callable[[type], Convert], sequence:
         def mapping(value: Any) -> Any:
             if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
                 raise CodecError(f"{where}: an object with string keys belongs here")
-            return {key: inner_value(item) for key, item in value.items()}
+            return {clean(key): inner_value(item) for key, item in value.items()}
 
         return mapping
     if hint in (str, int, float, bool):

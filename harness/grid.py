@@ -160,7 +160,12 @@ def _describe(
             parts[tool] = (kind, source[label].resolved(environment, actor))
     spec = {role: {"plugin": part.plugin, "params": dict(part.params)} for role, (_, part) in parts.items()}
     identity: dict[str, Any] = {role: _identity(kind, part) for role, (kind, part) in parts.items()}
-    steps = place.max_steps or registry.load("environments", place.plugin or "").max_steps
+    steps = place.max_steps or getattr(registry.load("environments", place.plugin or ""), "max_steps", None)
+    if not isinstance(steps, int) or steps < 1:
+        raise UsageError(
+            f"Environment plugin {place.plugin!r} has max_steps {steps!r}: give its class a positive whole number, "
+            f"or set `max_steps` at environments.{environment}."
+        )
     identity["environment"] |= {"split": place.split, "max_steps": steps, "panel": panel.digest}
     identity |= {"schema": SCHEMA_VERSION, "rules": study.rules.model_dump()}
     return spec, identity
@@ -177,7 +182,9 @@ def _identity(kind: registry.Kind, part: Change) -> dict[str, Any]:
         # Through JSON, so that a default written as a tuple hashes like the list in a study file.
         found = json.loads(json.dumps(found, allow_nan=False))
         if hasattr(target, "identity"):
-            found["more"] = registry.create(kind, name, part.params).identity()
+            plugin = registry.create(kind, name, part.params)
+            with registry.explained(kind, name, "identity()", passed=(TypeError, ValueError)):
+                found["more"] = plugin.identity()
             digest(found["more"])
     except (TypeError, ValueError) as error:
         raise UsageError(

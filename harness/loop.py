@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from harness import intake
 from harness.desk import ReviewDesk, Tools
 from harness.errors import EpisodeError, IllegalAction, UsageError
 from harness.guard import CallTimeout, Clock, Guard
@@ -34,6 +35,7 @@ from harness.records import (
 from harness.seeds import seed_of
 
 T = TypeVar("T")
+BLAMED: tuple[Role, ...] = ("actor", "advisor", "environment", "simulator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +116,19 @@ class Rollout:
     started: float = field(default_factory=time.monotonic)
     _usage: dict[str, Usage] = field(default_factory=dict)
     _briefing: str = ""
+    _limit: str = ""
+    _before: dict[str, float] = field(default_factory=dict)
 
     def begin(self, task_id: str) -> None:
         """Reset the environment to a task."""
         seed = self.streams.seed_for("environment")
-        task, opening = self._timed("environment", lambda: self.environment.reset(task_id, seed))
+        task, opening = intake.opening(self._timed("environment", lambda: self.environment.reset(task_id, seed)))
         self.at(DecisionState(self.environment.name, task_id, task, opening))
 
     def at(self, state: DecisionState, thoughts: tuple[str, ...] = ()) -> None:
         """Go on from a prefix that the caller has restored in the environment."""
         self.state, self.thoughts = state, thoughts
-        self._briefing = self.environment.briefing()
+        self._briefing = self._timed("environment", self.environment.briefing)
 
     @property
     def over(self) -> bool:
@@ -145,7 +149,7 @@ class Rollout:
                 action, proposal, reviews = self._decide(state, deadline)
             else:
                 action, proposal, reviews = forced, Proposal(forced), ()
-            outcome = self._timed("environment", lambda: self.environment.step(action), deadline)
+            outcome = intake.outcome(self._timed("environment", lambda: self.environment.step(action), deadline))
             self.clock.move("environment", "simulator", outcome.simulator_s)
             self._count("simulator", outcome.usage)
         step = Step(
@@ -175,7 +179,8 @@ class Rollout:
         return self.actor.replan(self._now(), proposal, advice, self._mind(self._now(), attempt, None))
 
     def _decide(self, state: DecisionState, deadline: float | None) -> tuple[Action, Proposal, tuple[Review, ...]]:
-        proposal = self._actor(lambda: self.actor.propose(state, self._mind(state, 0, deadline)), deadline)
+        mind = self._mind(state, 0, deadline)
+        proposal = self._actor(lambda: self.actor.propose(state, mind), deadline)
         reviews: list[Review] = []
         rendered: list[str] = []
 
@@ -196,7 +201,7 @@ class Rollout:
                 break
             mind = self._mind(state, attempt + 1, deadline)
             answer_to = partial(self.actor.replan, state, current, verdict.advice, mind)
-            proposal = self._actor(answer_to, deadline)
+            proposal = self._actor(answer_to, deadline, "replan")
             answer = classify(proposal.action, current.action, verdict.advice.recommended)
             reviews.append(replace(verdict.review, response=answer))
         return proposal.action, proposal, tuple(reviews)
@@ -208,7 +213,7 @@ class Rollout:
             with self.clock.role("actor"):
                 mind = self._mind(state, 100 + attempt, deadline, role="actor-revise")
                 try:
-                    answer = self.actor.replan(state, proposal, advice, mind)
+                    answer = intake.proposal(self.actor.replan(state, proposal, advice, mind), "replan")
                 except Exception as error:
                     self._count_lost("actor", error)
                     raise
@@ -228,15 +233,17 @@ class Rollout:
         )
         before = time.perf_counter()
         try:
-            verdict = self._timed("advisor", lambda: self.method.review(state, proposal, desk), deadline, wrap=False)
+            answer = self._timed("advisor", lambda: self.method.review(state, proposal, desk), deadline, wrap=False)
+            verdict = intake.verdict(answer)
         except CallTimeout:
             desk.close()
             verdict = Execute(proposal.action, Review(proposal.action, fail_open=("timeout",)))
         except (EpisodeError, UsageError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EpisodeError("advisor", f"review raised {type(error).__name__}: {error}") from error
         usage = verdict.review.usage + desk.usage
+        intake.usage("advisor", usage)
         self._count("advisor", usage)
         seconds = time.perf_counter() - before
         review = replace(verdict.review, thought=proposal.thought, usage=usage, seconds=seconds)
@@ -254,9 +261,9 @@ class Rollout:
             oracle=self.environment.oracle() if self.actor.simulated else None,
         )
 
-    def _actor(self, work: Callable[[], Proposal], deadline: float | None) -> Proposal:
+    def _actor(self, work: Callable[[], Proposal], deadline: float | None, call: str = "propose") -> Proposal:
         try:
-            proposal = self._timed("actor", work, deadline)
+            proposal = intake.proposal(self._timed("actor", work, deadline), call)
         except (IllegalAction, EpisodeError) as error:
             self._count_lost("actor", error)
             if isinstance(error, EpisodeError):
@@ -266,30 +273,39 @@ class Rollout:
         return proposal
 
     def _timed(self, role: Role, work: Callable[[], T], deadline: float | None = None, wrap: bool = True) -> T:
-        limits = [self.limits.call_s, None if deadline is None else deadline - time.monotonic()]
-        given = [limit for limit in limits if limit is not None]
+        left = None if deadline is None else deadline - time.monotonic()
+        given = [limit for limit in (self.limits.call_s, left) if limit is not None]
         try:
             with self.clock.role(role):
                 return self.guard.call(work, min(given) if given else None)
         except CallTimeout as error:
             if not wrap:
                 raise
-            raise EpisodeError(role, str(error), "timeout") from error
+            raise self._late(role, error, shared=error.seconds == left) from error
         except (EpisodeError, IllegalAction, UsageError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not wrap:
                 raise
             raise EpisodeError(role, f"{type(error).__name__}: {error}") from error
 
+    def _late(self, role: Role, error: CallTimeout, shared: bool) -> EpisodeError:
+        """A limit that all roles share is charged to the one that used most of this step, not to who came last."""
+        spent = {who: self.clock.seconds.get(who, 0.0) - self._before.get(who, 0.0) for who in BLAMED}
+        if not shared:
+            return EpisodeError(role, str(error), "timeout")
+        most = max(spent, key=lambda who: spent[who])
+        reason = f"{self._limit} reached in the {role}'s turn; {spent[most]:.3g} s of this step went to the {most}"
+        return EpisodeError(most, reason, "timeout")
+
     def _deadline(self) -> float | None:
-        now = time.monotonic()
-        ends = []
+        ends, self._before = [], dict(self.clock.seconds)
         if self.limits.step_s is not None:
-            ends.append(now + self.limits.step_s)
+            ends.append((time.monotonic() + self.limits.step_s, f"step limit of {self.limits.step_s:g} s"))
         if self.limits.episode_s is not None:
-            ends.append(self.started + self.limits.episode_s)
-        return min(ends) if ends else None
+            ends.append((self.started + self.limits.episode_s, f"episode limit of {self.limits.episode_s:g} s"))
+        deadline, self._limit = min(ends, default=(None, ""))
+        return deadline
 
     def _count(self, role: Role, usage: Usage) -> None:
         self._usage[role] = self._usage.get(role, Usage()) + usage
@@ -316,10 +332,7 @@ def run_episode(
     limits: Limits,
     attempt: int = 1,
 ) -> Episode:
-    """Run one episode to its end or its limit; failures become a record, never an exception.
-
-    Only `KeyboardInterrupt` and the like pass through.
-    """
+    """Run one episode to its end or its limit; failures become a record. Only `KeyboardInterrupt` passes through."""
     wall, began = time.time(), time.perf_counter()
     streams = Streams(environment.name, task_id, cell.seed)
     run = Rollout(environment, actor, method, tools, limits, streams)
@@ -359,7 +372,7 @@ def _record(
         split=cell.split,
         task_id=task_id,
         reward=reward,
-        success=None if reward is None else reward >= 1.0 - 1e-9,
+        success=None if reward is None else bool(reward >= 1.0 - 1e-9),
         steps=tuple(run.steps),
         seconds=seconds,
         usage=usage,

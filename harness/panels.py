@@ -13,11 +13,13 @@ version, parameters, split, selection).  The rule for believing that file:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness import registry
+from harness.codec import clean
 from harness.errors import UsageError, nearest
 from harness.seeds import digest
 from harness.study import EnvironmentPart, Study
@@ -68,13 +70,38 @@ def spec_of(part: EnvironmentPart) -> str:
 
 def make(label: str, part: EnvironmentPart) -> Panel:
     """Build the environment and take the fingerprints of the selected tasks. Raises `UsageError`."""
-    environment = registry.create("environments", part.plugin or "", part.params)
+    name = part.plugin or ""
+    environment = registry.create("environments", name, part.params)
     try:
-        ids = select(label, part, list(environment.tasks(part.split)))
-        panel = Panel(label, spec_of(part), tuple((task, environment.fingerprint(task)) for task in ids))
+        ids = select(label, part, task_ids(name, environment, part.split))
+        tasks = []
+        for task in ids:
+            with registry.explained("environments", name, f"fingerprint({task!r})"):
+                print_ = environment.fingerprint(task)
+            if not isinstance(print_, str) or not print_:
+                raise UsageError(f"Environment plugin {name!r}: fingerprint({task!r}) gives {print_!r}, no text.")
+            tasks.append((task, print_))
+        panel = Panel(label, spec_of(part), tuple(tasks))
     finally:
-        environment.close()
+        with registry.explained("environments", name, "close()"):
+            environment.close()
     return panel
+
+
+def task_ids(name: str, environment: Any, split: str) -> list[str]:
+    """The ids of a split. Raises `UsageError` when they are no distinct texts: an episode's row is found by them."""
+    with registry.explained("environments", name, f"tasks({split!r})"):
+        given = environment.tasks(split)
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        kind = "None" if given is None else type(given).__name__
+        raise UsageError(f"Environment plugin {name!r}: tasks({split!r}) gives {kind} where a list of ids belongs.")
+    odd = [repr(task) for task in given if not isinstance(task, str) or not task or clean(task) is not task]
+    if odd:
+        raise UsageError(f"Environment plugin {name!r}: task ids must be text; tasks({split!r}) has {_some(odd)}.")
+    repeated = [task for task, count in Counter(given).items() if count > 1]
+    if repeated:
+        raise UsageError(f"Environment plugin {name!r}: tasks({split!r}) repeats {_some(repeated)}; ids are unique.")
+    return list(given)
 
 
 def select(label: str, part: EnvironmentPart, available: list[str]) -> list[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -20,6 +21,10 @@ from harness.seeds import digest
 
 Kind = Literal["methods", "environments", "actors", "judges", "candidates"]
 KINDS: tuple[Kind, ...] = ("methods", "environments", "actors", "judges", "candidates")
+
+
+class PluginError(UsageError):
+    """The plugin's own code raised; the cause is chained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ def _from_file(kind: Kind, name: str) -> type[Any]:
     sys.modules[module_name] = module  # dataclasses and typing look their module up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         raise UsageError(
             f"The {kind[:-1]} plugin {name!r} fails to import: {type(error).__name__}: {error}. Fix {file}."
@@ -93,7 +98,7 @@ def load(kind: Kind, name: str) -> type[Any]:
         raise UsageError(f"Unknown {kind[:-1]} {name!r}.{nearest(name, points)}")
     try:
         target: type[Any] = points[name].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"The {kind[:-1]} plugin {name!r} ({points[name].value}) fails to import: "
             f"{type(error).__name__}: {error}. Install what it needs (`cota-bench doctor` lists it) or fix the plugin; "
@@ -103,13 +108,29 @@ def load(kind: Kind, name: str) -> type[Any]:
 
 
 def create(kind: Kind, name: str, params: Mapping[str, Any] | None = None) -> Any:
-    """An instance from parameters, after `check_params`."""
+    """An instance from parameters, after `check_params`. Raises `UsageError` whatever the constructor raises."""
     target = load(kind, name)
     check_params(kind, name, params or {})
     try:
-        return target(**(params or {}))
+        with explained(kind, name, "its constructor", passed=(TypeError, ValueError)):
+            return target(**(params or {}))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{kind[:-1]} {name!r} refuses its parameters {dict(params or {})}: {error}") from error
+
+
+@contextmanager
+def explained(kind: Kind, name: str, call: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """What a plugin's code raises becomes a `PluginError` that names plugin and call; `passed` is let through."""
+    through: tuple[type[Exception], ...] = (UsageError, *passed)
+    try:
+        yield
+    except through:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"The {kind[:-1]} plugin {name!r} cannot be used: {call} raised {type(error).__name__}: {error}. "
+            f"Fix the plugin; `cota-bench check {name} --kind {kind}` tries it on its own."
+        ) from error
 
 
 def parameters(kind: Kind, name: str) -> dict[str, inspect.Parameter]:

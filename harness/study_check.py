@@ -7,7 +7,7 @@ needs) and labels that point nowhere.  All problems of a file are in one message
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -183,7 +183,11 @@ def _tools(study: Study) -> Iterator[Problem]:
         for environment in study.environments:
             for actor in study.actors:
                 resolved = part.resolved(environment, actor)
-                needs = registry.load("methods", resolved.plugin or "").needs
+                needs = getattr(registry.load("methods", resolved.plugin or ""), "needs", None)
+                if not isinstance(needs, Set | Sequence) or isinstance(needs, str):
+                    text = f"method plugin {resolved.plugin!r} does not state what it needs: give its class "
+                    yield ("methods", label), text + "`needs = frozenset()` (comparator, critic, adviser, candidates)."
+                    continue
                 for word in ("comparator", "critic", "adviser", "candidates"):
                     yield from _tool(study, label, word, getattr(resolved, word), word in needs, resolved.plugin)
 

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from harness import registry
+from harness.codec import CodecError, from_json, to_json
 from harness.desk import Tools
 from harness.errors import EpisodeError
 from harness.grid import Cell
@@ -70,7 +71,8 @@ class Workshop:
         key = digest([KINDS[role], spec])
         with self._lock:
             if key not in self._shared:
-                self._shared[key] = registry.create(KINDS[role], spec["plugin"], spec["params"])
+                with _owned("actor" if role == "actor" else "advisor"):
+                    self._shared[key] = registry.create(KINDS[role], spec["plugin"], spec["params"])
                 if len(self._shared) > self._bounds[1]:
                     self._shared.popitem(last=False)
             self._shared.move_to_end(key)
@@ -107,7 +109,8 @@ class Workshop:
     def environment(self, spec: Mapping[str, Any]) -> Iterator[Borrowed]:
         """An environment of one's own for the time of the block."""
         key = digest(spec)
-        borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
+        with _owned("environment"):
+            borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
         try:
             yield borrowed
         except BaseException:
@@ -132,6 +135,15 @@ class Workshop:
             surplus = [self._idle.pop(0)[1] for _ in range(len(self._idle) - self._bounds[0])]
         for old in surplus:
             _close(old)
+
+
+@contextmanager
+def _owned(role: Role) -> Iterator[None]:
+    """What a plugin's own code raises outside an episode is its owner's all the same."""
+    try:
+        yield
+    except registry.PluginError as error:
+        raise EpisodeError(role, str(error)) from error
 
 
 def _visit(environment: Any, task_id: str) -> None:
@@ -169,18 +181,28 @@ def run_job(job: Job) -> Episode:
     """Run one episode; every failure comes back as a row that says who broke."""
     began = time.time()
     try:
-        return _run(job, _WORKSHOP)
+        return _storable(_run(job, _WORKSHOP))
     except EpisodeError as error:
         return failed(job, error.reason, error.boundary, error.status, began=began)
     except Exception as error:  # noqa: BLE001  becomes the episode's record
         return failed(job, f"{type(error).__name__}: {error}", "harness", began=began)
 
 
+def _storable(episode: Episode) -> Episode:
+    """The episode as the ledger will give it back. One that cannot be stored is its own failure, not the study's."""
+    try:
+        return from_json(to_json(episode))
+    except CodecError as error:
+        raise EpisodeError("harness", f"the record of this episode cannot be stored: {error}") from error
+
+
 def _run(job: Job, workshop: Workshop) -> Episode:
     spec = job.cell.spec
     tools = {role: workshop.part(role, spec[role]) for role in KINDS.keys() & spec.keys()}
     with workshop.environment(spec["environment"]) as borrowed:
-        if borrowed.value.fingerprint(job.task_id) != job.fingerprint:
+        with _owned("environment"), registry.explained("environments", spec["environment"]["plugin"], "fingerprint()"):
+            found = borrowed.value.fingerprint(job.task_id)
+        if found != job.fingerprint:
             raise EpisodeError(
                 "environment", f"the data of task {job.task_id!r} on this machine is not that of the study's panel"
             )

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness import intake
 from harness.conformance.base import NotApplicable, require
 from harness.desk import ReviewDesk, Tools
 from harness.environments.mock import MockEnvironment
-from harness.protocols import CandidateSource, Desk, Execute, Question, Verdict
+from harness.protocols import CandidateSource, Desk, Execute, Mind, Question, Verdict
 from harness.records import Action, Advice, Ballot, Candidate, DecisionState, Proposal, Score, Usage
 
 NEEDS = frozenset({"comparator", "critic", "adviser", "candidates"})
@@ -84,16 +85,16 @@ def reviews_purely(method: Any) -> None:
     verdicts: list[Verdict] = []
     for _ in range(2):
         desk = mock_desk()
-        verdicts.append(method.review(desk.state, desk.proposal, desk))
+        verdicts.append(intake.verdict(method.review(desk.state, desk.proposal, desk)))
     require(verdicts[0] == verdicts[1], "two reviews of one proposal differ")
     require(verdicts[0].review.proposal == mock_desk().proposal.action, "the evidence names another proposal")
 
 
 def verdicts_are_sound(method: Any) -> None:
-    """It executes a legal action or withholds with a message."""
+    """It executes a legal action or withholds with a message; its evidence can be stored."""
     for proposal in ("left", "right", "wait"):
         desk = mock_desk(proposal)
-        verdict = method.review(desk.state, desk.proposal, desk)
+        verdict = intake.verdict(method.review(desk.state, desk.proposal, desk))
         if isinstance(verdict, Execute):
             require(desk.legal(verdict.action), f"it executes the illegal {verdict.action.text!r}")
         else:
@@ -109,7 +110,7 @@ def fails_open(method: Any) -> None:
         for broken in sorted(method.needs):
             failing: Any = _BrokenSource() if broken == "candidates" else _Prefers(error)
             desk = mock_desk(tools=replace(Tools(good, good, good, _Pool()), **{broken: failing}))
-            verdict = method.review(desk.state, desk.proposal, desk)
+            verdict = intake.verdict(method.review(desk.state, desk.proposal, desk))
             trouble = f"when its {broken} fails with {error!r}"
             require(isinstance(verdict, Execute), f"it withholds {trouble}")
             if isinstance(verdict, Execute):
@@ -163,21 +164,28 @@ def answers_each_pair(judge: Any) -> None:
 JUDGE_CHECKS = (answers_each_pair,)
 
 
-def acts_by_seed(actor: Any) -> None:
-    """The same state and seed give the same proposal and the same answer to advice."""
-    from harness.protocols import Mind
-
-    if not actor.simulated:
-        raise NotApplicable("a real model; determinism is the endpoint's")
+def _answers(actor: Any) -> tuple[Proposal, Proposal]:
     desk, environment = mock_desk(), MockEnvironment()
     environment.reset("test-0", 0)
     mind = Mind(3, (), environment.briefing(), environment.canonical, 4, environment.legal, None, environment.oracle())
     advice = Advice("try", (Action("right", "right"),))
-    for _ in range(2):
-        answers = [actor.propose(desk.state, mind), actor.replan(desk.state, desk.proposal, advice, mind)]
-        again = [actor.propose(desk.state, mind), actor.replan(desk.state, desk.proposal, advice, mind)]
-        require(answers == again, "two calls with one seed differ")
-        require(all(bool(p.action.canonical) for p in answers), "no action in the proposal")
+    proposed = intake.proposal(actor.propose(desk.state, mind))
+    return proposed, intake.proposal(actor.replan(desk.state, desk.proposal, advice, mind), "replan")
 
 
-ACTOR_CHECKS = (acts_by_seed,)
+def proposals_can_be_stored(actor: Any) -> None:
+    """It says whether it is simulated, and proposes actions that a record can hold."""
+    require(isinstance(getattr(actor, "simulated", None), bool), "`simulated` must be True or False")
+    if not actor.simulated:
+        raise NotApplicable("a real model; it is not called here")
+    require(all(bool(p.action.canonical) for p in _answers(actor)), "no action in the proposal")
+
+
+def acts_by_seed(actor: Any) -> None:
+    """The same state and seed give the same proposal and the same answer to advice."""
+    if not actor.simulated:
+        raise NotApplicable("a real model; determinism is the endpoint's")
+    require(_answers(actor) == _answers(actor), "two calls with one seed differ")
+
+
+ACTOR_CHECKS = (proposals_can_be_stored, acts_by_seed)

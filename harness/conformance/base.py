@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.errors import UsageError
+from harness.errors import EpisodeError, UsageError
 
 
 class Unmet(AssertionError):
@@ -47,7 +47,9 @@ def run_checks(kind: str, name: str, checks: Iterable[Callable[[Any], None]], su
             findings.append(Finding(kind, name, title, "failed", str(failure)))
         except UsageError as failure:
             findings.append(Finding(kind, name, title, "failed", str(failure)))
-        except Exception as error:  # noqa: BLE001  a finding about the plugin
+        except EpisodeError as failure:
+            findings.append(Finding(kind, name, title, "failed", failure.reason))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a finding about the plugin
             findings.append(Finding(kind, name, title, "failed", f"raised {type(error).__name__}: {error}"))
         else:
             findings.append(Finding(kind, name, title, "ok"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from harness import intake
 from harness.conformance.base import NotApplicable, require
 from harness.errors import IllegalAction, UsageError
+from harness.panels import task_ids
 from harness.protocols import Environment
 from harness.records import Action, DecisionState, Outcome, Turn
 from harness.seeds import stream
@@ -24,7 +26,7 @@ class EnvironmentSubject:
 
     def start(self) -> DecisionState:
         """Reset to the task under test."""
-        task, opening = self.environment.reset(self.task_id, 0)
+        task, opening = intake.opening(self.environment.reset(self.task_id, 0))
         return DecisionState(self.environment.name, self.task_id, task, opening)
 
     def walk(self, state: DecisionState, steps: int, seed: int = 0) -> tuple[DecisionState, list[Outcome]]:
@@ -35,7 +37,7 @@ class EnvironmentSubject:
             if not options or (outcomes and outcomes[-1].done):
                 break
             action = stream(role="conformance", seed=seed, step=index).choice(options)
-            outcome = self.environment.step(action)
+            outcome = intake.outcome(self.environment.step(action))
             outcomes.append(outcome)
             state = replace(state, turns=(*state.turns, Turn(action, outcome.observation)))
         return state, outcomes
@@ -51,12 +53,12 @@ def facts(s: EnvironmentSubject) -> None:
 
 
 def tasks_are_stable(s: EnvironmentSubject) -> None:
-    """Tasks have unique ids in a fixed order and a stable fingerprint."""
+    """Tasks have unique text ids in a fixed order and a stable fingerprint."""
     first, second = list(s.environment.tasks(s.split)), list(s.environment.tasks(s.split))
     require(first == second, "tasks() gives another order the second time")
-    require(len(set(first)) == len(first), "tasks() repeats ids")
+    task_ids(s.environment.name, s.environment, s.split)
     prints = {s.environment.fingerprint(s.task_id) for _ in range(2)}
-    require(len(prints) == 1 and all(prints), "fingerprint() is not stable")
+    require(len(prints) == 1 and all(isinstance(p, str) and p for p in prints), "fingerprint() is no stable text")
 
 
 def unknown_names_are_refused(s: EnvironmentSubject) -> None:
@@ -118,7 +120,7 @@ def hostile_text_is_harmless(s: EnvironmentSubject) -> None:
         except IllegalAction as error:
             require(len(str(error)) < 2_000, "the message about an illegal action repeats an unbounded text")
             continue
-        outcome = s.environment.step(action)
+        outcome = intake.outcome(s.environment.step(action))
         require(len(outcome.observation.text) < 100_000, f"the answer to {text[:20]!r} is unbounded")
 
 
@@ -131,12 +133,12 @@ def an_illegal_action_does_not_raise(s: EnvironmentSubject) -> None:
         except IllegalAction:
             action = Action(text, text)
         require(not s.environment.legal(action), f"{text!r} counts as legal")
-        s.environment.step(action)
+        intake.outcome(s.environment.step(action))
     require(bool(state.task), "the task text is empty")
 
 
 def rewards_are_scores(s: EnvironmentSubject) -> None:
-    """Rewards lie in [0, 1] or are None, never NaN."""
+    """Outcomes can be stored; rewards lie in [0, 1] or are None, never NaN."""
     for outcome in s.walk(s.start(), 8, seed=4)[1]:
         if outcome.reward is not None:
             require(math.isfinite(outcome.reward), "a reward is not finite")
@@ -170,7 +172,7 @@ def oracle_is_usable(s: EnvironmentSubject) -> None:
             require(bool(oracle.reason(action)), "reason() is empty")
         require(oracle.expert() == expert, "asking the oracle changes the state")
         s.environment.restore(held)
-        outcome = s.environment.step(expert)
+        outcome = intake.outcome(s.environment.step(expert))
         if outcome.done:
             break
         oracle = s.environment.oracle() or oracle

@@ -16,7 +16,8 @@ from harness.conformance.advisors import (
 from harness.conformance.base import Finding, require, run_checks
 from harness.conformance.environments import CHECKS, EnvironmentSubject
 from harness.errors import UsageError, nearest
-from harness.registry import KINDS, Kind, create, load, names
+from harness.panels import task_ids
+from harness.registry import KINDS, Kind, check_params, load, names
 
 
 def find(name: str, kind: str | None = None) -> list[Kind]:
@@ -35,17 +36,22 @@ def find(name: str, kind: str | None = None) -> list[Kind]:
 
 
 def check(kind: Kind, name: str, params: Mapping[str, Any] | None = None, split: str | None = None) -> list[Finding]:
-    """Run the suite of one plugin. Raises `UsageError` when the plugin cannot be imported or built."""
-    load(kind, name)  # the import is not part of what the constructor does
-    began = time.perf_counter()
-    plugin = create(kind, name, params)
-    took = time.perf_counter() - began
+    """Run the suite of one plugin. Raises `UsageError` when it cannot be imported or takes no such parameters."""
+    target = load(kind, name)  # the import is not part of what the constructor does
+    check_params(kind, name, params or {})
+    built: list[Any] = []
 
     def constructor_only_stores(_: Any) -> None:
         """The constructor only stores parameters."""
+        began = time.perf_counter()
+        built.append(target(**(params or {})))
+        took = time.perf_counter() - began
         require(took < 0.25, f"it takes {took:.2f} s; work belongs into the first use")
 
-    first = run_checks(kind, name, (constructor_only_stores,), plugin)
+    first = run_checks(kind, name, (constructor_only_stores,), None)
+    if not built:
+        return first
+    plugin = built[0]
     if kind == "environments":
         return first + _environment(name, plugin, split)
     if kind == "candidates":
@@ -56,10 +62,18 @@ def check(kind: Kind, name: str, params: Mapping[str, Any] | None = None, split:
 
 def _environment(name: str, plugin: Any, split: str | None) -> list[Finding]:
     wanted = split or "test"
-    tasks = plugin.tasks(wanted)
-    if not tasks:
-        raise UsageError(f"The split {wanted!r} of {name!r} has no tasks to check on.")
-    try:
-        return run_checks("environments", name, CHECKS, EnvironmentSubject(plugin, wanted, tasks[0]))
-    finally:
+    tasks: list[str] = []
+
+    def names_its_tasks(_: Any) -> None:
+        """It lists the tasks of a split."""
+        tasks.extend(task_ids(name, plugin, wanted))
+        require(bool(tasks), f"the split {wanted!r} has no tasks to check on")
+
+    def closes(_: Any) -> None:
+        """It can be closed."""
         plugin.close()
+
+    findings = run_checks("environments", name, (names_its_tasks,), None)
+    if tasks:
+        findings += run_checks("environments", name, CHECKS, EnvironmentSubject(plugin, wanted, tasks[0]))
+    return findings + run_checks("environments", name, (closes,), None)

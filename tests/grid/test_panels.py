@@ -8,6 +8,7 @@ import pytest
 
 from harness import panels as module
 from harness.errors import UsageError
+from harness.grid import plan_cells
 from harness.panels import from_json, make, panels
 from harness.run import run_study, status
 from tests.grid.samples import BASE, rows, study
@@ -105,3 +106,37 @@ def test_a_damaged_panel_file_is_refused():
         from_json("mock", data)
     with pytest.raises(UsageError, match="damaged"):
         from_json("mock", {"tasks": 3})
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("def __init__(self): raise OSError('no disk')", "its constructor raised OSError: no disk"),
+        ("def tasks(self, split): raise RuntimeError('no index')", r"tasks\('test'\) raised RuntimeError: no index"),
+        ("def tasks(self, split): return None", "gives None where a list of ids belongs"),
+        ("def tasks(self, split): return [0, 1]", "task ids must be text.* has 0, 1"),
+        ("def tasks(self, split): return ['test-1', 'test-0', 'test-0', 'test-1']", "repeats test-1, test-0"),
+        ("def tasks(self, split): return ['test-\\udcff']", "task ids must be text"),
+        ("def fingerprint(self, task): raise KeyError(task)", r"fingerprint\('test-0'\) raised KeyError"),
+        ("def fingerprint(self, task): return None", r"fingerprint\('test-0'\) gives None"),
+        ("def close(self): raise RuntimeError('stuck')", r"close\(\) raised RuntimeError: stuck"),
+        ("max_steps = None", "has max_steps None"),
+    ],
+)
+def test_a_broken_environment_is_one_message_at_plan(tmp_path, body, said):
+    file = tmp_path / "place.py"
+    file.write_text(
+        f"from harness.environments.mock import MockEnvironment\nclass Place(MockEnvironment):\n    {body}\n"
+    )
+    place = f"{{place: {{plugin: '{file}:Place', tasks: all}}}}"
+    found = study(BASE, ("{mock: {params: {length: 3}, tasks: 5, max_steps: 8}}", place))
+    with pytest.raises(UsageError, match=said) as caught:
+        plan_cells(found)
+    assert "place.py:Place" in str(caught.value)
+
+
+def test_a_method_that_does_not_state_its_needs_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def review(self, state, proposal, desk): ...\n")
+    with pytest.raises(UsageError, match=r"Mine' does not state what it needs"):
+        study(BASE, ("{plugin: t-plain}", f"{{plugin: '{file}:Mine'}}"))

@@ -11,7 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.estimate import render
 from harness.grid import plan_cells
-from harness.ledger import Ledger, read_heads
+from harness.ledger import Ledger, read_episodes, read_heads
 from harness.results import kept_panels, stored_study
 from harness.run import jobs_left, run_study, status
 from harness.worker import run_job
@@ -257,3 +257,23 @@ def test_the_outlook_counts_and_expects(tmp_path):
     assert line.cost.calls == pytest.approx(line.left * sum(h["usage"]["actor"][0] for h in heads) / 8)
     assert after.cost.prompt is not None
     assert "(8 of them failed before and are run again)" in render(after, 2)
+
+
+def test_records_that_cannot_be_stored_fail_alone_and_the_run_goes_on(tmp_path):
+    file = tmp_path / "sick.py"
+    file.write_text(
+        "from harness.environments.mock import MockEnvironment\n"
+        "from harness.records import Outcome\n"
+        "class Sick(MockEnvironment):\n"
+        "    def step(self, action):\n"
+        "        outcome = super().step(action)\n"
+        "        return Outcome(outcome.observation, float('nan'), outcome.done, {'bad': '\\udcff'})\n"
+    )
+    mock = "mock: {params: {length: 3}, tasks: 5, max_steps: 8}"
+    both = study(BASE, (mock, f"{mock}, sick: {{plugin: '{file}:Sick', tasks: 2}}"))
+    summary = go(both, tmp_path)
+    assert (summary.counts["done"], summary.counts["failed"], summary.counts["left"]) == (40, 16, 0)
+    assert summary.failures == {"environment failed": 16}
+    reasons = {e.reason for e in read_episodes(tmp_path / "small") if e.status == "failed"}
+    said = "step() returned an Outcome that cannot be stored: Outcome.reward: nan is not finite; unknown is null"
+    assert reasons == {said}

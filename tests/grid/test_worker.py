@@ -102,3 +102,34 @@ def test_times_are_kept_to_the_microsecond():
     assert replace(kept, wall_s=fine.wall_s, started_at=fine.started_at, seconds=fine.seconds) == fine
     row = run_job(job())
     assert row == in_microseconds(row)
+
+
+def test_a_record_that_cannot_be_stored_is_a_failed_row(monkeypatch):
+    whole = run_job(job())
+    monkeypatch.setattr("harness.worker._run", lambda *_: replace(whole, seconds={"actor": float("nan")}))
+    row = run_job(job())
+    assert (row.status, row.boundary, row.steps) == ("failed", "harness", ())
+    assert "Episode.seconds: nan is not finite" in row.reason
+    monkeypatch.setattr("harness.worker._run", lambda *_: replace(whole, reason="bad \udcff"))
+    assert run_job(job()).reason == "bad \\udcff"
+
+
+@pytest.mark.parametrize(
+    ("role", "boundary"), [("method", "advisor"), ("actor", "actor"), ("environment", "environment")]
+)
+def test_a_constructor_that_raises_is_its_owners(tmp_path, role, boundary):
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def __init__(self):\n        raise OSError('no disk')\n")
+    good = job()
+    spec = {**good.cell.spec, role: {"plugin": f"{file}:Mine", "params": {}}}
+    row = run_job(replace(good, cell=replace(good.cell, spec=spec)))
+    assert (row.status, row.boundary) == ("failed", boundary)
+    assert "its constructor raised OSError: no disk" in row.reason
+
+
+def test_a_fingerprint_that_raises_is_the_environments(monkeypatch):
+    good = job()
+    monkeypatch.setattr(MockEnvironment, "fingerprint", lambda *_: 1 / 0)
+    row = run_job(good)
+    assert (row.status, row.boundary) == ("failed", "environment")
+    assert "ZeroDivisionError" in row.reason

@@ -68,3 +68,17 @@ def test_a_file_that_fails_to_import_says_so(tmp_path: Path) -> None:
     file.write_text("1 / 0\n")
     with pytest.raises(UsageError, match="ZeroDivisionError"):
         registry.load("methods", f"{file}:Mine")
+
+
+def test_a_file_that_exits_at_import_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text("import sys\nsys.exit(5)\n")
+    with pytest.raises(UsageError, match="fails to import: SystemExit: 5"):
+        registry.load("methods", f"{file}:Mine")
+
+
+def test_a_constructor_that_raises_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text("class Mine:\n    def __init__(self):\n        raise OSError('no disk')\n")
+    with pytest.raises(UsageError, match=r"method plugin '.*bad.py:Mine'.*its constructor raised OSError: no disk"):
+        registry.create("methods", f"{file}:Mine")
