@@ -22,8 +22,8 @@ LISTED = re.compile(r"^(?:possible actions|admissible commands|available actions
 WORD = re.compile(r"[a-z0-9$#][a-z0-9._\-]*[a-z0-9]|[a-z0-9]")
 OPTIONS = re.compile(r"^option\b|^options\b", re.IGNORECASE)
 MONEY = re.compile(r"(?:\$\s?(\d+(?:\.\d+)?))|(?:(\d+\.\d\d)\s+dollars)")
-_STOP = """a an the of to in on at from with for and or is it you i me my your some find put look looking need want please
-am are be that this than lower price dollar color size task click search go take move come into"""
+_STOP = """a an the of to in on at from with for and or is it you i me my your some find put look looking need want
+please am are be that this than lower price dollar color size task click search go take move come into"""
 STOP = frozenset(_STOP.split())
 EXCERPT, NOW, LAST = 18, 24, 3  # words, words, actions
 
@@ -89,17 +89,48 @@ def focus_state(view: str) -> str:
 
 def focus_action(view: str, action: str) -> str:
     """A candidate in a line: its text, times tried, goal words it names, goal words beside where it was last seen."""
+    mark = _mark(facts(view), action)
+    parts = [_short(action)]
+    parts += [f"tried {min(mark.tried, 3)}"] if mark.tried else []
+    parts += [f"match {min(len(mark.named), 9)} {' '.join(mark.named[:8])}"] if mark.named else []
+    parts += [f"near {min(len(mark.beside), 9)} {' '.join(mark.beside[:8])}"] if mark.beside else []
+    return " | ".join(parts) + (f" {mark.cost}" if mark.cost else "")
+
+
+def focus_versus(view: str, first: str, second: str) -> str:
+    """How two candidates differ, such as `match A | tried B`: which one has more of what `focus_action` counts."""
     seen = facts(view)
+    one, other = _mark(seen, first), _mark(seen, second)
+    counts = {
+        "match": (len(one.named), len(other.named)),
+        "near": (len(one.beside), len(other.beside)),
+        "tried": (one.tried, other.tried),
+        "dear": (one.cost == "dear", other.cost == "dear"),
+        "cheap": (one.cost == "cheap", other.cost == "cheap"),
+    }
+    unequal = {name: "A" if left > right else "B" for name, (left, right) in counts.items() if left != right}
+    return " | ".join(f"{name} {which}" for name, which in unequal.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is counted for a candidate."""
+
+    tried: int
+    named: tuple[str, ...]
+    beside: tuple[str, ...]
+    cost: str
+
+
+def _mark(seen: Facts, action: str) -> Mark:
     excerpt = _excerpt(seen, action)
     own, near = set(words(action)), set(words(excerpt))
-    named = [word for word in seen.goal_words if word in own]
-    beside = [word for word in seen.goal_words if word in near and word not in own]
-    tried = sum(done.lower() == action.lower() for done in seen.done)
-    parts = [_short(action)]
-    parts += [f"tried {min(tried, 3)}"] if tried else []
-    parts += [f"match {min(len(named), 9)} {' '.join(named[:8])}"] if named else []
-    parts += [f"near {min(len(beside), 9)} {' '.join(beside[:8])}"] if beside else []
-    return " | ".join(parts) + _cost(seen.goal, excerpt)
+    return Mark(
+        sum(done.lower() == action.lower() for done in seen.done),
+        tuple(word for word in seen.goal_words if word in own),
+        tuple(word for word in seen.goal_words if word in near and word not in own),
+        _cost(seen.goal, excerpt).strip(),
+    )
 
 
 def _short(action: str, limit: int = 24) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import UsageError, nearest
-from methods.judges.focus import focus_action, focus_state
+from methods.judges.focus import focus_action, focus_state, focus_versus
 
 Style = Literal["full", "focused"]
 FILE = "prompt.json"
@@ -39,7 +39,7 @@ class Prompt:
     Attributes:
         system: system part; empty for none.
         state: holds `{state}`, the rendered view; must end the shared prefix.
-        candidates: holds `{first}` and `{second}`.
+        candidates: holds `{first}` and `{second}`; may hold `{versus}`, how the two differ by `focus_versus`.
         action: holds `{action}`; the critic's counterpart of `candidates`.
         style: `full` shows the whole view, `focused` what `methods.judges.focus` picks out of it.
     """
@@ -57,7 +57,9 @@ class Prompt:
     def pair(self, view: str, first: str, second: str) -> str:
         """The user part after the state, for two candidates."""
         shown = {"first": self._shown(view, first), "second": self._shown(view, second)}
-        return re.sub(r"\{(first|second)\}", lambda found: shown[found[1]], self.candidates)
+        if "{versus}" in self.candidates:
+            shown["versus"] = focus_versus(view, first, second)
+        return re.sub(r"\{(first|second|versus)\}", lambda found: shown.get(found[1], ""), self.candidates)
 
     def single(self, view: str, action: str) -> str:
         """The user part after the state, for one action."""
@@ -72,7 +74,7 @@ class Prompt:
 
 
 FOCUSED = Prompt(
-    system="", state="{state}", candidates=" A {first} B {second} ?", action=" A {action} ?", style="focused"
+    system="", state="{state}", candidates=" A {first} B {second} ? {versus}", action=" A {action} ?", style="focused"
 )
 CRITIC = Prompt(system=CRITIC_SYSTEM)
 PRESETS: dict[str, Prompt] = {"full": Prompt(), "focused": FOCUSED, "critic": CRITIC}

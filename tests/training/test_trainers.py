@@ -100,7 +100,7 @@ def test_comparator_learns_the_rule_and_is_found_again(tmp_path) -> None:
     assert not (out / "checkpoints").exists()
     with pytest.raises(UsageError, match=r"settings.learning_rate \(0.005 there, 0.1 now\)"):
         train_comparator(rows, out, settings=settings.changed(learning_rate=0.1))
-    with pytest.raises(UsageError, match="data.train"):
+    with pytest.raises(UsageError, match=r"data\.train"):
         train_comparator(rows[4:], out, settings=settings)
 
 
