@@ -17,7 +17,7 @@ from harness import ledger
 from harness.codec import to_json
 from harness.errors import UsageError
 from harness.records import Action, Episode, Review, Step, Usage, Vote
-from harness.rows import failed_open, winners
+from harness.rows import ERRORS, failed_open, winners
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -212,7 +212,9 @@ def _thought(text: str, full: bool) -> Any:
 def _end(episode: Episode) -> Any:
     from rich.text import Text
 
-    reward = "none: it cannot be scored here" if episode.reward is None else f"{episode.reward:g}"
+    ended = episode.status not in (*ERRORS, "skipped")
+    missing = "none: it cannot be scored here" if ended else f"none: {episode.status} is no score"
+    reward = missing if episode.reward is None else f"{episode.reward:g}"
     success = {True: "success", False: "no success", None: "success unknown"}[episode.success]
     text = Text(f"{episode.status}", style="bold").append(f"  {visible(episode.reason)}", style="")
     if episode.boundary:

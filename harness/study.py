@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
@@ -28,6 +28,10 @@ from harness.study_check import check, complain
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
 TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
+# What every seeded library takes and every table can hold (numpy, torch, 32-bit columns).
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+MAX_STEPS: Final = 100_000
+MAX_WORKERS: Final = 1024
 
 
 class Model(BaseModel):
@@ -63,13 +67,20 @@ class EnvironmentPart(Change):
     split: str = "test"
     tasks: int | Literal["all"] | list[str] = "all"
     first: int = Field(default=0, ge=0)
-    max_steps: int | None = Field(default=None, ge=1)
+    max_steps: int | None = Field(default=None, ge=1, le=MAX_STEPS)
     panel: str | None = Field(default=None, pattern="^[0-9a-f]{8,64}$")
 
     @field_validator("tasks", mode="before")
     @classmethod
     def _ids_are_text(cls, tasks: Any) -> Any:
-        return [str(t) if type(t) is int else t for t in tasks] if isinstance(tasks, list) else tasks
+        if isinstance(tasks, list):
+            tasks = [str(task) if type(task) is int else task for task in tasks]
+            fits = all(isinstance(task, str) for task in tasks)
+        else:
+            fits = type(tasks) is int or tasks == "all"
+        if not fits:
+            raise ValueError("should be a number of tasks, a list of ids, or 'all'")
+        return tasks
 
     @field_validator("tasks")
     @classmethod
@@ -133,8 +144,8 @@ class Throughput(Model):
     @field_validator("workers")
     @classmethod
     def _positive(cls, workers: Any) -> Any:
-        if workers != "auto" and workers < 1:
-            raise ValueError("at least 1, or 'auto'")
+        if workers != "auto" and not 1 <= workers <= MAX_WORKERS:
+            raise ValueError(f"at least 1 and at most {MAX_WORKERS}, or 'auto'")
         return workers
 
 
@@ -144,7 +155,7 @@ class Skip(Model):
     method: str | None = None
     actor: str | None = None
     environment: str | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     reason: str = Field(min_length=3)
 
 
@@ -161,7 +172,7 @@ class Study(Model):
     judges: dict[str, Part] = Field(default_factory=dict)
     candidates: dict[str, Part] = Field(default_factory=dict)
     methods: dict[str, MethodPart] = Field(min_length=1)
-    seeds: list[int] = Field(min_length=1)
+    seeds: list[Seed] = Field(min_length=1)
     rules: Rules = Rules()
     skip: list[Skip] = Field(default_factory=list)
     training: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by the package that trains judges

@@ -15,7 +15,7 @@ from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
-from harness.study import Study, load_study
+from harness.study import MAX_WORKERS, Study, load_study
 
 SYNCED = ".synced"  # which store was last brought up to date with the ledger
 
@@ -36,8 +36,8 @@ def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
     """The study with throughput settings from the command line. Raises `UsageError`."""
     change: dict[str, Any] = {}
     if workers is not None:
-        if workers < 1:
-            raise UsageError(f"--workers must be at least 1, not {workers}.")
+        if not 1 <= workers <= MAX_WORKERS:
+            raise UsageError(f"--workers must be at least 1 and at most {MAX_WORKERS}, not {workers}.")
         change["workers"] = workers
     if backend is not None:
         valid = ("loky", "threading", "sequential")
