@@ -60,9 +60,10 @@ def write(folder: Path, study: Study, plan: Plan, heads: Heads) -> None:
     _write(folder / "panels.json", {"schema": SCHEMA_VERSION, "panels": frozen})
 
 
-def refuse_changes(folder: Path, plan: Plan, heads: Heads) -> None:
+def refuse_changes(folder: Path, study: Study, plan: Plan, heads: Heads) -> None:
     """Raises `UsageError` when rows exist under labels of this study with another identity than it has now."""
-    stored = {cell["key"]: cell for cell in (stored_study(folder) or {}).get("cells", [])}
+    before = stored_study(folder) or {}
+    stored = {cell["key"]: cell for cell in before.get("cells", [])}
     now = {cell.labels: cell for cell in plan.cells}
     current = {cell.key for cell in plan.cells}
     changed: dict[str, tuple[Cell, int]] = {}
@@ -71,16 +72,33 @@ def refuse_changes(folder: Path, plan: Plan, heads: Heads) -> None:
         if cell is not None and key not in current:
             changed[key] = (cell, changed.get(key, (cell, 0))[1] + 1)
     if changed:
-        raise UsageError(_refusal(folder, changed, stored))
+        raise UsageError(_refusal(folder, changed, stored, _selections(before, study)))
 
 
-def _refusal(folder: Path, changed: Mapping[str, tuple[Cell, int]], stored: Mapping[str, Any]) -> str:
+def _selections(before: Mapping[str, Any], study: Study) -> dict[str, str]:
+    """What was changed in how each environment chooses its tasks, in the words of the study file."""
+    found = {}
+    for label, part in study.environments.items():
+        old = before.get("resolved", {}).get("environments", {}).get(label)
+        if old is not None:
+            now = part.model_dump(mode="json")
+            said = [difference({name: old.get(name)}, {name: now[name]}) for name in ("tasks", "first", "split")]
+            found[label] = ", ".join(line for lines in said for line in lines)
+    return found
+
+
+def _refusal(
+    folder: Path, changed: Mapping[str, tuple[Cell, int]], stored: Mapping[str, Any], selections: Mapping[str, str]
+) -> str:
     rows = sum(count for _, count in changed.values())
     causes: dict[str, list[Cell]] = {}
     for key, (cell, _) in changed.items():
         old = stored.get(key, {}).get("identity")
         said = difference(old, cell.identity) if old is not None else [f"cell {key} -> {cell.key} (old parts not kept)"]
         for line in said:
+            if line.startswith("environment.panel:") and cell.environment in selections:
+                why = selections[cell.environment] or "the study selects as before: the data or the plugin changed"
+                line = f"{line} ({why})"
             causes.setdefault(line, []).append(cell)
     lines = [f"  {line}   [{_where(cells)}]" for line, cells in list(causes.items())[:SHOWN]]
     if len(causes) > SHOWN:

@@ -144,7 +144,7 @@ def plan_command(name: str, results: Path, wanted: str | None) -> int:
         print(explain(_cell(plan, wanted)))
         return 0
     print(f"{study.study}: {study.title}" if study.title else study.study)
-    print(render(view, resolve_workers(study.throughput)))
+    print(render(view, resolve_workers(study.throughput, view.total("left"))))
     for label, panel in plan.panels.items():
         print(f"panel {label}: {len(panel.ids)} tasks, {panel.digest}")
     return 0
