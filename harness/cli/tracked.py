@@ -61,5 +61,5 @@ def show_command(study: str, episode: str, results: Path, as_json: bool, full: b
     if as_json:
         print(show.as_json(found))
     else:
-        show.show(found, Console(), full=full)
+        show.show(found, Console(), full=full, now=show.present_labels(folder).get(found.cell))
     return 0
