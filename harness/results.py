@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import panels as panels_
+from harness import registry
 from harness.codec import CodecError, newer, parse
 from harness.errors import UsageError
 from harness.grid import Cell, Plan, difference
@@ -125,7 +126,10 @@ def unknown_rows(plan: Plan, heads: Heads) -> int:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     names: Iterable[str] = ("key", "method", "actor", "environment", "seed", "split", "identity")
-    return {name: getattr(cell, name) for name in names} | {"tasks": len(cell.tasks)}
+    metric = getattr(registry.load("environments", cell.spec["environment"]["plugin"]), "metric", None)
+    found = {name: getattr(cell, name) for name in names} | {"tasks": len(cell.tasks)}
+    # Kept here, because a reader of the results may not have the plugin, or have it elsewhere.
+    return found if metric is None else found | {"metric": str(metric)}
 
 
 def _read(path: Path) -> dict[str, Any] | None:

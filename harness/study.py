@@ -14,16 +14,25 @@ for one environment (`retail`) or one environment and actor (`retail/medium`), t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from harness import yamlfile
 from harness.errors import UsageError, nearest
-from harness.study_check import check, complain
+from harness.study_check import SECTIONS, check, complain
 
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
 TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
@@ -178,6 +187,16 @@ class Study(Model):
     training: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by the package that trains judges
     policy: Policy = Policy()
     throughput: Throughput = Throughput()
+    _written: dict[str, str] = PrivateAttr(default_factory=dict)
+    _where: Callable[[yamlfile.Path_], str] | None = PrivateAttr(default=None)
+
+    def written(self, plugin: str | None) -> str | None:
+        """A plugin as the study file writes it: a path there is relative, here it is resolved (identity takes text)."""
+        return self._written.get(plugin or "", plugin)
+
+    def where(self, *path: str | int) -> str:
+        """`file:line:column` of a part of the study, or its name when it was made in memory."""
+        return self._where(path) if self._where is not None else self.study
 
     @model_validator(mode="before")
     @classmethod
@@ -225,8 +244,35 @@ def parse_study(document: yamlfile.Document) -> Study:
         study = Study.model_validate(document.data)
     except ValidationError as error:
         raise complain(error, document, Study) from error
+    study = _located(study, Path(document.source).parent)
+    study._where = document.where
     check(study, document)
     return study
+
+
+def _located(study: Study, folder: Path) -> Study:
+    """The study with plugins in files (`file.py:Class`) by absolute path: beside the study first, then from here."""
+    written: dict[str, str] = {}
+
+    def place(part: Any) -> Any:
+        change: dict[str, Any] = {}
+        text = part.plugin
+        if text is not None and ".py:" in text:
+            file, _, attribute = text.rpartition(":")
+            found = next((path for path in (folder / file, Path(file)) if path.is_file()), None)
+            if found is not None:
+                change["plugin"] = f"{found.resolve()}:{attribute}"
+                written[change["plugin"]] = text
+        if getattr(part, "overrides", None):
+            change["overrides"] = {key: place(inner) for key, inner in part.overrides.items()}
+        return part.model_copy(update=change) if change else part
+
+    parts = {name: {label: place(part) for label, part in getattr(study, name).items()} for name in SECTIONS}
+    if not written:
+        return study
+    made = study.model_copy(update=parts)
+    made._written = written
+    return made
 
 
 def load_study(name_or_path: str | Path) -> Study:
