@@ -138,7 +138,7 @@ def misfit(parameter: inspect.Parameter, value: Any) -> str | None:
     """
     hint = parameter.annotation
     text = hint.__name__ if isinstance(hint, type) else str(hint)
-    words = [word.strip() for word in text.split("|")]
+    words = [word.strip() for word in text.strip("'\"").split("|")]
     if not all(word in SIMPLE for word in words):
         return None
     # A truth value is an int to Python, but never what a number was meant to be.

@@ -182,7 +182,7 @@ class Scheduler:
                 self._out.pop(number)
         if running and not alone:
             self._tell(
-                f"A worker process died ({type(error).__name__}); the {len(running)} episode(s) that were running "
+                f"A worker process died ({_short(error)}); the {len(running)} episode(s) that were running "
                 "are run again, one at a time."
             )
         self._take_back(self._suspects if alone else self._queue)
