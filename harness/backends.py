@@ -13,8 +13,10 @@ joblib had looked ahead to are answered as not run instead of being started.
 
 from __future__ import annotations
 
+import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,20 @@ class _NotRun:
     """Stands for the result of a task that was not started; `error` is raised in the consumer."""
 
     error: BaseException | None = None
+
+
+@contextmanager
+def _sigint_held() -> Iterator[None]:
+    """Hold Ctrl-C back in this thread: worker processes that are started meanwhile inherit that for life.
+
+    A worker ignores Ctrl-C once it runs a job, but until then it would die of it with a traceback.  A signal that
+    comes meanwhile is delivered when the block ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Settling:
@@ -39,7 +55,8 @@ class Settling:
         if self.stopped():
             return self._answer(callback, _NotRun())
         try:
-            return super().submit(func, callback)  # type: ignore[misc]
+            with _sigint_held():
+                return super().submit(func, callback)  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001  raised in the consumer instead of being lost in a callback thread
             return self._answer(callback, _NotRun(error))
 
@@ -119,6 +136,11 @@ def _backend(name: str, settle: Callable[[Any], None], stopped: Callable[[], boo
     from joblib.parallel import BACKENDS
 
     base = BACKENDS[name]
+    if name == "loky":
+        from multiprocessing import resource_tracker
+
+        # Loky starts it with the first worker, and starting it lets Ctrl-C through again in the thread that does.
+        resource_tracker.ensure_running()
     kind = type(f"Settling{base.__name__}", (Settling, base), {})
     options = {"inner_max_num_threads": threads_each(workers)} if base.supports_inner_max_num_threads else {}
     made = kind(**options)

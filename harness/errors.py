@@ -28,7 +28,7 @@ class EpisodeError(Exception):
 
 def nearest(word: str, valid: Iterable[str]) -> str:
     """A hint such as ` Did you mean 'origin'? Valid: cota, origin.` for a message about an unknown word."""
-    options = sorted(valid)
+    options = sorted(set(valid))
     close = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{hint} Valid: {', '.join(options) or 'none'}."

@@ -159,7 +159,9 @@ def _describe(
             source = study.candidates if tool == "candidates" else study.judges
             parts[tool] = (kind, source[label].resolved(environment, actor))
     spec = {role: {"plugin": part.plugin, "params": dict(part.params)} for role, (_, part) in parts.items()}
-    identity: dict[str, Any] = {role: _identity(kind, part) for role, (kind, part) in parts.items()}
+    identity: dict[str, Any] = {
+        role: _identity(kind, part, study.written(part.plugin)) for role, (kind, part) in parts.items()
+    }
     steps = place.max_steps or getattr(registry.load("environments", place.plugin or ""), "max_steps", None)
     if not isinstance(steps, int) or steps < 1:
         raise UsageError(
@@ -171,13 +173,14 @@ def _describe(
     return spec, identity
 
 
-def _identity(kind: registry.Kind, part: Change) -> dict[str, Any]:
+def _identity(kind: registry.Kind, part: Change, written: str | None) -> dict[str, Any]:
     name = part.plugin or ""
     target = registry.load(kind, name)
     defaults = {key: p.default for key, p in registry.parameters(kind, name).items() if p.default is not p.empty}
     silent = set(getattr(target, "throughput", ()))
     params = {key: value for key, value in (defaults | part.params).items() if key not in silent}
-    found: dict[str, Any] = {"plugin": name, "version": str(getattr(target, "version", "1")), "params": params}
+    declared = str(getattr(target, "version", "1"))
+    found: dict[str, Any] = {"plugin": written or name, "version": declared, "params": params}
     try:
         # Through JSON, so that a default written as a tuple hashes like the list in a study file.
         found = json.loads(json.dumps(found, allow_nan=False))

@@ -137,11 +137,18 @@ def panels(study: Study, kept: Mapping[str, Panel] | None = None, fresh: Iterabl
         if old is not None and same and label not in anew:
             found[label] = old
         else:
-            found[label] = make(label, part)
+            found[label] = _made(study, label, part)
             if old is not None and same:
                 _compare(label, old, found[label])
         _pinned(label, part, found[label])
     return found
+
+
+def _made(study: Study, label: str, part: EnvironmentPart) -> Panel:
+    try:
+        return make(label, part)
+    except UsageError as error:
+        raise UsageError(f"{study.where('environments', label)}: {error}") from error
 
 
 def _compare(label: str, old: Panel, new: Panel) -> None:

@@ -64,7 +64,10 @@ def _from_file(kind: Kind, name: str) -> type[Any]:
     path, _, attribute = name.rpartition(":")
     file = Path(path).resolve()
     if not file.is_file():
-        raise UsageError(f"{kind[:-1]} plugin {name!r}: there is no file {file}.")
+        raise UsageError(
+            f"{kind[:-1]} plugin {name!r}: there is no file {file}. A path in a study file is relative to the file, "
+            "then to the working directory."
+        )
     module_name = f"cota_bench_file_{digest(str(file))[:12]}"
     spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
@@ -140,12 +143,40 @@ def parameters(kind: Kind, name: str) -> dict[str, inspect.Parameter]:
     return {key: p for key, p in found.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
 
 
+SIMPLE: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "str": (str,),
+    "None": (type(None),),
+}
+
+
+def misfit(parameter: inspect.Parameter, value: Any) -> str | None:
+    """What is wrong with the type of a value, or None; only plain annotations (int, float, bool, str, None) can say.
+
+    An annotation is read as text, not evaluated: a plugin may name types that it imports for type checkers alone.
+    """
+    hint = parameter.annotation
+    text = hint.__name__ if isinstance(hint, type) else str(hint)
+    words = [word.strip() for word in text.strip("'\"").split("|")]
+    if not all(word in SIMPLE for word in words):
+        return None
+    # A truth value is an int to Python, but never what a number was meant to be.
+    if any(isinstance(value, SIMPLE[word]) and (word == "bool" or not isinstance(value, bool)) for word in words):
+        return None
+    return f"must be {' or '.join(words)}, not {value!r}"
+
+
 def check_params(kind: Kind, name: str, params: Mapping[str, Any]) -> None:
-    """Raises `UsageError` for a parameter the plugin does not take, or one it needs and does not get."""
+    """Raises `UsageError` for a parameter that the plugin does not take, needs and does not get, or of wrong type."""
     valid = parameters(kind, name)
     for key in params:
         if key not in valid:
             raise UsageError(f"{kind[:-1]} {name!r} has no parameter {key!r}.{nearest(key, valid)}")
+        wrong = misfit(valid[key], params[key])
+        if wrong is not None:
+            raise UsageError(f"{kind[:-1]} {name!r}: the parameter {key!r} {wrong}.")
     missing = [key for key, p in valid.items() if p.default is p.empty and key not in params]
     if missing:
         raise UsageError(f"{kind[:-1]} {name!r} needs the parameter(s) {', '.join(missing)}.")

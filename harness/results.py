@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import panels as panels_
+from harness import registry
 from harness.codec import CodecError, newer, parse
 from harness.errors import UsageError
 from harness.grid import Cell, Plan, difference
@@ -60,9 +61,10 @@ def write(folder: Path, study: Study, plan: Plan, heads: Heads) -> None:
     _write(folder / "panels.json", {"schema": SCHEMA_VERSION, "panels": frozen})
 
 
-def refuse_changes(folder: Path, plan: Plan, heads: Heads) -> None:
+def refuse_changes(folder: Path, study: Study, plan: Plan, heads: Heads) -> None:
     """Raises `UsageError` when rows exist under labels of this study with another identity than it has now."""
-    stored = {cell["key"]: cell for cell in (stored_study(folder) or {}).get("cells", [])}
+    before = stored_study(folder) or {}
+    stored = {cell["key"]: cell for cell in before.get("cells", [])}
     now = {cell.labels: cell for cell in plan.cells}
     current = {cell.key for cell in plan.cells}
     changed: dict[str, tuple[Cell, int]] = {}
@@ -71,16 +73,33 @@ def refuse_changes(folder: Path, plan: Plan, heads: Heads) -> None:
         if cell is not None and key not in current:
             changed[key] = (cell, changed.get(key, (cell, 0))[1] + 1)
     if changed:
-        raise UsageError(_refusal(folder, changed, stored))
+        raise UsageError(_refusal(folder, changed, stored, _selections(before, study)))
 
 
-def _refusal(folder: Path, changed: Mapping[str, tuple[Cell, int]], stored: Mapping[str, Any]) -> str:
+def _selections(before: Mapping[str, Any], study: Study) -> dict[str, str]:
+    """What was changed in how each environment chooses its tasks, in the words of the study file."""
+    found = {}
+    for label, part in study.environments.items():
+        old = before.get("resolved", {}).get("environments", {}).get(label)
+        if old is not None:
+            now = part.model_dump(mode="json")
+            said = [difference({name: old.get(name)}, {name: now[name]}) for name in ("tasks", "first", "split")]
+            found[label] = ", ".join(line for lines in said for line in lines)
+    return found
+
+
+def _refusal(
+    folder: Path, changed: Mapping[str, tuple[Cell, int]], stored: Mapping[str, Any], selections: Mapping[str, str]
+) -> str:
     rows = sum(count for _, count in changed.values())
     causes: dict[str, list[Cell]] = {}
     for key, (cell, _) in changed.items():
         old = stored.get(key, {}).get("identity")
         said = difference(old, cell.identity) if old is not None else [f"cell {key} -> {cell.key} (old parts not kept)"]
         for line in said:
+            if line.startswith("environment.panel:") and cell.environment in selections:
+                why = selections[cell.environment] or "the study selects as before: the data or the plugin changed"
+                line = f"{line} ({why})"
             causes.setdefault(line, []).append(cell)
     lines = [f"  {line}   [{_where(cells)}]" for line, cells in list(causes.items())[:SHOWN]]
     if len(causes) > SHOWN:
@@ -107,7 +126,10 @@ def unknown_rows(plan: Plan, heads: Heads) -> int:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     names: Iterable[str] = ("key", "method", "actor", "environment", "seed", "split", "identity")
-    return {name: getattr(cell, name) for name in names} | {"tasks": len(cell.tasks)}
+    metric = getattr(registry.load("environments", cell.spec["environment"]["plugin"]), "metric", None)
+    found = {name: getattr(cell, name) for name in names} | {"tasks": len(cell.tasks)}
+    # Kept here, because a reader of the results may not have the plugin, or have it elsewhere.
+    return found if metric is None else found | {"metric": str(metric)}
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
@@ -18,14 +19,17 @@ from typing import TextIO
 from harness import results
 from harness.estimate import Outlook, clock, outlook, state
 from harness.grid import Cell, Plan, limits, plan_cells
-from harness.ledger import RETRYABLE, Ledger, read_heads
+from harness.ledger import RETRYABLE, Key, Ledger, read, read_heads
 from harness.panels import panels
 from harness.progress import Display, Progress, display
 from harness.records import Episode
 from harness.results import Heads
 from harness.scheduler import Scheduler
+from harness.show import visible
 from harness.study import Study
 from harness.worker import Job, run_job
+
+REASON = 160  # characters of a failure's reason in the summary
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Summary:
     seconds: float
     stopped_by: int | None = None
     notes: tuple[str, ...] = field(default=())
+    examples: Mapping[str, str] = field(default_factory=dict)  # for each failure kind, its first reason
+    mute: tuple[str, ...] = ()  # cells of which no episode that ended could be parsed
 
     @property
     def complete(self) -> bool:
@@ -51,10 +57,10 @@ class Summary:
 
     @property
     def exit_status(self) -> int:
-        """0: complete without failures; 1: failures or episodes left; 128 + signal: stopped by one."""
+        """0: complete without failures; 1: failures, episodes left or a mute cell; 128 + signal: stopped by one."""
         if self.stopped_by is not None and not self.complete:
             return self.stopped_by
-        return 0 if self.complete and not self.counts["failed"] else 1
+        return 0 if self.complete and not self.counts["failed"] and not self.mute else 1
 
     def text(self) -> str:
         """For people: counts, failures by kind, reasons of skips, and how to go on."""
@@ -69,6 +75,12 @@ class Summary:
         lines += [f"failures: {', '.join(f'{n} {kind}' for kind, n in self.failures.most_common())}"] * bool(
             self.failures
         )
+        lines += [f"  {kind}: {said}" for kind, said in self.examples.items()]
+        unparsed = self.statuses["unparsed"]
+        if unparsed:
+            share = f"{unparsed} of {self.counts['done']} ended episodes ({unparsed / self.counts['done']:.0%})"
+            lines.append(f"unparsed: {share}; a status of its own, never a score")
+        lines += [f"No answer of {cell} could be parsed: check its actor and prompt." for cell in self.mute]
         lines += [f"skipped {n}: {reason}" for reason, n in self.skips.items()]
         lines += self.notes
         if counts["left"] or counts["failed"]:
@@ -82,7 +94,7 @@ def status(study: Study, root: Path = results.ROOT, verify: bool = False) -> tup
     kept = results.kept_panels(folder)
     plan = plan_cells(study, panels(study, kept, fresh=study.environments if verify else ()))
     heads = read_heads(folder)
-    results.refuse_changes(folder, plan, heads)
+    results.refuse_changes(folder, study, plan, heads)
     return plan, outlook(plan, heads, study.policy.retry_failed)
 
 
@@ -114,7 +126,7 @@ def run_study(
         heads = ledger.heads()
         kept = results.kept_panels(folder)
         plan = plan_cells(study, panels(study, kept))
-        results.refuse_changes(folder, plan, heads)
+        results.refuse_changes(folder, study, plan, heads)
         jobs = list(jobs_left(study, plan, heads))
         busy = {job.cell.environment for job in jobs}
         # A panel that was made just now need not be made twice; a kept one is verified before anything is run on it.
@@ -214,6 +226,7 @@ def _summary(
     notes: tuple[str, ...],
 ) -> Summary:
     counts, statuses, failures, skips = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    first: dict[str, Key] = {}
     for cell in plan.cells:
         for task in cell.tasks:
             head = heads.get((cell.key, task))
@@ -221,12 +234,36 @@ def _summary(
             if head is not None:
                 statuses[head["status"]] += 1
                 if head["status"] in RETRYABLE:
-                    failures[f"{head['boundary'] or 'unknown'} {head['status']}"] += 1
+                    kind = f"{head['boundary'] or 'unknown'} {head['status']}"
+                    failures[kind] += 1
+                    first.setdefault(kind, (cell.key, task))
     for cell, reason in plan.skipped:
         counts["skipped"] += len(cell.tasks)
         skips[reason] += len(cell.tasks)
     if counts["left"] and stopped_by is None:
         notes = (*notes, f"{counts['left']} planned episode(s) were not run. The grid is incomplete.")
-    return Summary(
-        study.study, folder, plan.episodes, counts, statuses, failures, skips, ran, seconds, stopped_by, notes
-    )
+    mute = tuple(str(cell) for cell in plan.cells if _mute(cell, heads))
+    examples = _examples(study.study, folder, first)
+    parts = (counts, statuses, failures, skips, ran, seconds, stopped_by, notes)
+    return Summary(study.study, folder, plan.episodes, *parts, examples=examples, mute=mute)
+
+
+def _mute(cell: Cell, heads: Heads) -> bool:
+    """Whether episodes of a cell ended and all of them as unparsed: nothing was measured there."""
+    found = {head["status"] for task in cell.tasks if (head := heads.get((cell.key, task))) is not None}
+    return {status for status in found if state(status) == "done"} == {"unparsed"}
+
+
+def _examples(study: str, folder: Path, first: Mapping[str, Key]) -> dict[str, str]:
+    """For each failure kind the reason of its first episode in one line, and the command that shows the whole."""
+    if not first:
+        return {}
+    found = read(folder)
+    last = {(frame.head["cell"], frame.head["task_id"]): frame for frame in found.frames}
+    where = "" if folder.parent == results.ROOT else f" --results {shlex.quote(str(folder.parent))}"
+    said = {}
+    for kind, (cell, task) in first.items():
+        reason = " ".join(found.episode(last[cell, task]).reason.split())
+        short = visible(reason if len(reason) <= REASON else f"{reason[:REASON]}...")
+        said[kind] = f"{short}   (cota-bench show {study} {shlex.quote(f'{cell}:{task}')}{where})"
+    return said

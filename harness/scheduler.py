@@ -53,7 +53,7 @@ class Scheduler:
         self._numbers = 0
         self._failures = 0
         self._shot = False
-        self.workers = resolve_workers(throughput)
+        self.workers = resolve_workers(throughput, len(self._queue))
         self.interrupt = Interrupt(policy.stop_grace_s, tell)
 
     @property
@@ -182,21 +182,25 @@ class Scheduler:
                 self._out.pop(number)
         if running and not alone:
             self._tell(
-                f"A worker process died ({type(error).__name__}); the {len(running)} episode(s) that were running "
+                f"A worker process died ({_short(error)}); the {len(running)} episode(s) that were running "
                 "are run again, one at a time."
             )
         self._take_back(self._suspects if alone else self._queue)
 
 
-def resolve_workers(throughput: Throughput) -> int:
-    """How many episodes run at once: `auto` is one a usable core."""
+def resolve_workers(throughput: Throughput, episodes: int | None = None) -> int:
+    """How many episodes run at once: `auto` is one a usable core; never more than there are `episodes` to run.
+
+    Who asked for several keeps two: with one, the episode would run in this process, which must outlive it.
+    """
     if throughput.backend == "sequential":
         return 1
-    if throughput.workers != "auto":
-        return throughput.workers
-    import joblib
+    wanted = throughput.workers
+    if wanted == "auto":
+        import joblib
 
-    return int(joblib.cpu_count())
+        wanted = int(joblib.cpu_count())
+    return wanted if episodes is None else min(wanted, max(2, episodes))
 
 
 def _short(error: Exception) -> str:

@@ -17,7 +17,7 @@ from harness import ledger
 from harness.codec import to_json
 from harness.errors import UsageError
 from harness.records import Action, Episode, Review, Step, Usage, Vote
-from harness.rows import failed_open, winners
+from harness.rows import ERRORS, failed_open, winners
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +51,23 @@ class Wanted:
         return ", ".join(f"{name} {getattr(self, name)}" for name in names if getattr(self, name) is not None)
 
 
+Labels = Mapping[str, Mapping[str, Any]]
+
+
+def present_labels(folder: Path) -> dict[str, dict[str, Any]]:
+    """Labels of each cell as the study calls it now; a record keeps those of the time it was run.
+
+    Raises:
+        UsageError: a damaged `study.json`.
+    """
+    from harness.results import stored_study
+
+    stored = stored_study(folder) or {}
+    # Cells that the study has now come last, so that they win over what is only remembered.
+    cells = [*stored.get("skipped", []), *sorted(stored.get("cells", []), key=lambda c: bool(c.get("current", True)))]
+    return {cell["key"]: {name: cell[name] for name in LABELS} for cell in cells}
+
+
 def wanted_of(text: str, folder: Path) -> Wanted:
     """What a person means by one word: a task id, CELL:TASK with any prefix of the cell, or labels.
 
@@ -77,7 +94,8 @@ def find(folder: Path, wanted: Wanted) -> list[Episode]:
     """
     if not (folder / ledger.FILE).is_file():
         raise UsageError(f"There is no ledger in {folder}. Run the study first, or name another with --results.")
-    heads = ledger.read_heads(folder)
+    now = present_labels(folder)
+    heads = {key: {**head, **now.get(key[0], {})} for key, head in ledger.read_heads(folder).items()}
     keys = {key for key, head in heads.items() if wanted.fits(head)}
     if not keys:
         raise UsageError(_nothing(folder, wanted, list(heads.values())))
@@ -95,7 +113,8 @@ def one(folder: Path, wanted: Wanted) -> Episode:
     found = find(folder, wanted)
     if len(found) == 1:
         return found[0]
-    lines = [f"  {_line(episode)}" for episode in found[:SHOWN]]
+    now = present_labels(folder)
+    lines = [f"  {_line(episode, now.get(episode.cell, {}))}" for episode in found[:SHOWN]]
     more = [f"  and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     asked = wanted.text() or "nothing"
     raise UsageError(
@@ -115,13 +134,16 @@ def as_json(episode: Episode) -> str:
     return json.dumps(to_json(episode), indent=2, ensure_ascii=True, allow_nan=False)
 
 
-def show(episode: Episode, console: Console, *, full: bool = False) -> None:
+def show(
+    episode: Episode, console: Console, *, full: bool = False, now: Mapping[str, Any] | None = None
+) -> None:
     """Print an episode step by step.
 
     Args:
         episode: The episode.
         console: Where to print.
         full: Whole observations and thoughts instead of their beginnings.
+        now: Labels of its cell as the study calls it now, where they may differ from the record's.
     """
     from rich.panel import Panel
     from rich.text import Text
@@ -129,7 +151,10 @@ def show(episode: Episode, console: Console, *, full: bool = False) -> None:
     head = Text()
     for name in ("study", "method", "actor", "environment", "seed", "split", "task_id", "cell", "attempt"):
         head.append(f"{name} ", style="dim")
-        head.append(f"{visible(str(getattr(episode, name)))}  ")
+        then = getattr(episode, name)
+        head.append(visible(str((now or {}).get(name, then))))
+        head.append("" if (now or {}).get(name, then) == then else f" (run as {visible(str(then))})", style="yellow")
+        head.append("  ")
     if episode.simulated:
         head.append(f"\nsimulated: {', '.join(map(visible, episode.simulated))}", style="yellow")
     head.append("\n\n" + cut(episode.task, None if full else 2 * OBSERVATION))
@@ -212,7 +237,9 @@ def _thought(text: str, full: bool) -> Any:
 def _end(episode: Episode) -> Any:
     from rich.text import Text
 
-    reward = "none: it cannot be scored here" if episode.reward is None else f"{episode.reward:g}"
+    ended = episode.status not in (*ERRORS, "skipped")
+    missing = "none: it cannot be scored here" if ended else f"none: {episode.status} is no score"
+    reward = missing if episode.reward is None else f"{episode.reward:g}"
     success = {True: "success", False: "no success", None: "success unknown"}[episode.success]
     text = Text(f"{episode.status}", style="bold").append(f"  {visible(episode.reason)}", style="")
     if episode.boundary:
@@ -269,8 +296,9 @@ def cut(text: str, limit: int | None, *, newlines: bool = True) -> str:
     return (shown.replace("\n", "\n        ") if newlines else shown.replace("\n", "\\n")) + rest
 
 
-def _line(episode: Episode) -> str:
-    labels = f"{episode.method} x {episode.actor} x {episode.environment} x seed {episode.seed}"
+def _line(episode: Episode, now: Mapping[str, Any]) -> str:
+    method, actor, environment, seed = (now.get(name, getattr(episode, name)) for name in LABELS)
+    labels = f"{method} x {actor} x {environment} x seed {seed}"
     return f"{episode.cell}:{episode.task_id}   {labels}   {episode.status}"
 
 

@@ -14,20 +14,33 @@ for one environment (`retail`) or one environment and actor (`retail/medium`), t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from harness import yamlfile
 from harness.errors import UsageError, nearest
-from harness.study_check import check, complain
+from harness.study_check import SECTIONS, check, complain
 
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
 TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
+# What every seeded library takes and every table can hold (numpy, torch, 32-bit columns).
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+MAX_STEPS: Final = 100_000
+MAX_WORKERS: Final = 1024
 
 
 class Model(BaseModel):
@@ -63,13 +76,20 @@ class EnvironmentPart(Change):
     split: str = "test"
     tasks: int | Literal["all"] | list[str] = "all"
     first: int = Field(default=0, ge=0)
-    max_steps: int | None = Field(default=None, ge=1)
+    max_steps: int | None = Field(default=None, ge=1, le=MAX_STEPS)
     panel: str | None = Field(default=None, pattern="^[0-9a-f]{8,64}$")
 
     @field_validator("tasks", mode="before")
     @classmethod
     def _ids_are_text(cls, tasks: Any) -> Any:
-        return [str(t) if type(t) is int else t for t in tasks] if isinstance(tasks, list) else tasks
+        if isinstance(tasks, list):
+            tasks = [str(task) if type(task) is int else task for task in tasks]
+            fits = all(isinstance(task, str) for task in tasks)
+        else:
+            fits = type(tasks) is int or tasks == "all"
+        if not fits:
+            raise ValueError("should be a number of tasks, a list of ids, or 'all'")
+        return tasks
 
     @field_validator("tasks")
     @classmethod
@@ -133,8 +153,8 @@ class Throughput(Model):
     @field_validator("workers")
     @classmethod
     def _positive(cls, workers: Any) -> Any:
-        if workers != "auto" and workers < 1:
-            raise ValueError("at least 1, or 'auto'")
+        if workers != "auto" and not 1 <= workers <= MAX_WORKERS:
+            raise ValueError(f"at least 1 and at most {MAX_WORKERS}, or 'auto'")
         return workers
 
 
@@ -144,7 +164,7 @@ class Skip(Model):
     method: str | None = None
     actor: str | None = None
     environment: str | None = None
-    seed: int | None = None
+    seed: Seed | None = None
     reason: str = Field(min_length=3)
 
 
@@ -161,12 +181,22 @@ class Study(Model):
     judges: dict[str, Part] = Field(default_factory=dict)
     candidates: dict[str, Part] = Field(default_factory=dict)
     methods: dict[str, MethodPart] = Field(min_length=1)
-    seeds: list[int] = Field(min_length=1)
+    seeds: list[Seed] = Field(min_length=1)
     rules: Rules = Rules()
     skip: list[Skip] = Field(default_factory=list)
     training: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by the package that trains judges
     policy: Policy = Policy()
     throughput: Throughput = Throughput()
+    _written: dict[str, str] = PrivateAttr(default_factory=dict)
+    _where: Callable[[yamlfile.Path_], str] | None = PrivateAttr(default=None)
+
+    def written(self, plugin: str | None) -> str | None:
+        """A plugin as the study file writes it: a path there is relative, here it is resolved (identity takes text)."""
+        return self._written.get(plugin or "", plugin)
+
+    def where(self, *path: str | int) -> str:
+        """`file:line:column` of a part of the study, or its name when it was made in memory."""
+        return self._where(path) if self._where is not None else self.study
 
     @model_validator(mode="before")
     @classmethod
@@ -214,8 +244,35 @@ def parse_study(document: yamlfile.Document) -> Study:
         study = Study.model_validate(document.data)
     except ValidationError as error:
         raise complain(error, document, Study) from error
+    study = _located(study, Path(document.source).parent)
+    study._where = document.where
     check(study, document)
     return study
+
+
+def _located(study: Study, folder: Path) -> Study:
+    """The study with plugins in files (`file.py:Class`) by absolute path: beside the study first, then from here."""
+    written: dict[str, str] = {}
+
+    def place(part: Any) -> Any:
+        change: dict[str, Any] = {}
+        text = part.plugin
+        if text is not None and ".py:" in text:
+            file, _, attribute = text.rpartition(":")
+            found = next((path for path in (folder / file, Path(file)) if path.is_file()), None)
+            if found is not None:
+                change["plugin"] = f"{found.resolve()}:{attribute}"
+                written[change["plugin"]] = text
+        if getattr(part, "overrides", None):
+            change["overrides"] = {key: place(inner) for key, inner in part.overrides.items()}
+        return part.model_copy(update=change) if change else part
+
+    parts = {name: {label: place(part) for label, part in getattr(study, name).items()} for name in SECTIONS}
+    if not written:
+        return study
+    made = study.model_copy(update=parts)
+    made._written = written
+    return made
 
 
 def load_study(name_or_path: str | Path) -> Study:

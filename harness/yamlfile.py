@@ -84,6 +84,8 @@ def loads(raw: bytes | str, source: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
         raise UsageError(f"{place}: {error.problem or error.context}. Fix the YAML there.") from error
+    except RecursionError as error:
+        raise UsageError(f"{source}: its values are nested too deeply for a study file; flatten them.") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"{source}: {error}") from error
     return Document(data, lines, source)

@@ -36,7 +36,7 @@ def _chosen(study: str, recipe: str | None) -> list[Prepared]:
 
 
 def collect(study: STUDY, recipe: RECIPE = None) -> None:
-    """Collect same-prefix branches for a study's recipes. The same command resumes."""
+    """Collect same-prefix branches for a study's recipes, into the cache (no results folder). Resumes."""
     from methods.training.prepare import collected
 
     for one in _chosen(study, recipe):
@@ -47,7 +47,7 @@ def collect(study: STUDY, recipe: RECIPE = None) -> None:
 
 
 def pairs(study: STUDY, recipe: RECIPE = None) -> None:
-    """Make comparator pairs and critic records from collected branches (Table 4)."""
+    """Make comparator pairs and critic records from collected branches (Table 4), in the cache (no results folder)."""
     from methods.training.prepare import collected, paired
 
     for one in _chosen(study, recipe):
@@ -68,7 +68,7 @@ def train(
         str | None, typer.Option(envvar="MLFLOW_TRACKING_URI", help="Log the training to this MLflow store.")
     ] = None,
 ) -> None:
-    """Train the comparator or the critic of a study's recipes. The same command resumes; a finished judge is found."""
+    """Train the comparator or the critic of a study's recipes, in the cache (no results folder). Resumes."""
     from methods.training import prepare
 
     if judge not in prepare.JUDGES:

@@ -19,13 +19,15 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Where to write; default: results/STUDY/report.")] = None,
 ) -> None:
     """Write the tables of a study from its ledger, or from MLflow with identical numbers."""
+    from harness.cli.tracked import study_folder
     from harness.tracking.client import resolve_uri
     from reports.frames import open_source
     from reports.write import write_report
 
-    name = study_name(study)
-    folder = results / name
     tracked = mlflow or tracking_uri is not None
+    # A store may be read where there is no results folder; the ledger is in it.
+    folder = results / study_name(study) if tracked else study_folder(study, results)
+    name = folder.name
     source = open_source(resolve_uri(tracking_uri, results), name) if tracked else open_source(folder)
     paths = write_report(source, out or folder / "report")
     typer.echo(f"From {source.origin}: {len(source.rows)} episodes. Wrote {paths[0]} and {len(paths) - 1} more files.")

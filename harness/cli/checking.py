@@ -11,6 +11,7 @@ from rich.table import Table
 
 from harness.conformance.suite import check, find
 from harness.errors import UsageError
+from harness.registry import KINDS, Kind, names
 
 
 def show_check(console: Console, name: str, kind: str | None, params: str, split: str | None) -> int:
@@ -21,7 +22,7 @@ def show_check(console: Console, name: str, kind: str | None, params: str, split
         raise UsageError(f"--params is not JSON: {error}. For example --params '{{\"k\": 4}}'.") from error
     if not isinstance(given, dict):
         raise UsageError("--params must be a JSON object, such as '{\"k\": 4}'.")
-    findings = [finding for one in find(name, kind) for finding in check(one, name, given, split)]
+    findings = [finding for one in _kinds(name, kind) for finding in check(one, name, given, split)]
     table = Table("", "kind", "check", "what was found")
     marks = {"ok": "[green]ok[/green]", "failed": "[red]failed[/red]", "not applicable": "[dim]n/a[/dim]"}
     for finding in findings:
@@ -30,3 +31,15 @@ def show_check(console: Console, name: str, kind: str | None, params: str, split
     counts = Counter(finding.verdict for finding in findings)
     console.print(f"{counts['ok']} ok, {counts['failed']} failed, {counts['not applicable']} not applicable")
     return 1 if counts["failed"] else 0
+
+
+def _kinds(name: str, kind: str | None) -> list[Kind]:
+    """As `find`; a plugin of this very name under another kind is said to be one. Raises `UsageError`."""
+    if kind in KINDS and ".py:" not in name:
+        others = [other for other in KINDS if name in names(other)]
+        if others and kind not in others:
+            raise UsageError(
+                f"{name!r} is none of the {kind}; it is registered under {', '.join(others)}. "
+                f"Check it there: cota-bench check {name} --kind {others[0]}"
+            )
+    return find(name, kind)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from harness import results as results_
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
+from harness.ledger import FILE
 from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
-from harness.study import Study, load_study
+from harness.study import MAX_WORKERS, Study, load_study
 
-SYNCED = ".synced"  # which store was last brought up to date with the ledger
+MADE = ".made.json"  # from which plan and ledger the tables and the store were last made
 
 
 def hook(group: str, name: str) -> Callable[..., Any] | None:
@@ -36,8 +39,8 @@ def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
     """The study with throughput settings from the command line. Raises `UsageError`."""
     change: dict[str, Any] = {}
     if workers is not None:
-        if workers < 1:
-            raise UsageError(f"--workers must be at least 1, not {workers}.")
+        if not 1 <= workers <= MAX_WORKERS:
+            raise UsageError(f"--workers must be at least 1 and at most {MAX_WORKERS}, not {workers}.")
         change["workers"] = workers
     if backend is not None:
         valid = ("loky", "threading", "sequential")
@@ -74,19 +77,39 @@ def run_command(
     code = summary.exit_status
     if summary.stopped_by is not None:
         return code
-    if report and not (summary.ran == 0 and _fresh(folder, "report/report.md")):
-        code = max(code, _report(folder))
-    if tracking and not (summary.ran == 0 and _fresh(folder, SYNCED, tracking_uri)):
-        code = max(code, _sync(folder, tracking_uri, study.study))
+    now = _source(folder)
+    made = _made(folder)
+    fresh = made.get("report") == now and (folder / "report" / "report.md").exists()
+    if report and not fresh:
+        code = max(code, _report(folder, now))
+    store = digest([now, tracking_uri])
+    if tracking and made.get("store") != store:
+        code = max(code, _sync(folder, tracking_uri, study.study, store))
     return code
 
 
-def _fresh(folder: Path, made: str, tracking_uri: str | None = None) -> bool:
-    """Whether what was made from the ledger is newer than it (and, for the store, was made for this address)."""
-    file, ledger = folder / made, folder / "ledger.jsonl.gz"
-    if not file.exists() or not ledger.exists() or file.stat().st_mtime < ledger.stat().st_mtime:
-        return False
-    return made != SYNCED or file.read_text(encoding="utf-8") == digest(tracking_uri)
+def _source(folder: Path) -> str:
+    """Digest of what tables and store are made from: the planned cells with their labels, and the ledger's state."""
+    stored = results_.stored_study(folder) or {}
+    ledger = folder / FILE
+    state = [ledger.stat().st_size, ledger.stat().st_mtime_ns] if ledger.exists() else []
+    return digest([stored.get("cells"), stored.get("skipped"), state])
+
+
+def _made(folder: Path) -> dict[str, Any]:
+    """What the last invocation left; a file that is not there or not ours counts as nothing made."""
+    try:
+        found = json.loads((folder / MADE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _mark(folder: Path, name: str, source: str) -> None:
+    """Remember that `name` was made from `source`. The file is put in place whole."""
+    part = folder / f"{MADE}.part"
+    part.write_text(json.dumps(_made(folder) | {name: source}), encoding="utf-8")
+    part.replace(folder / MADE)
 
 
 class _Tracker:
@@ -106,7 +129,7 @@ class _Tracker:
         self._live(episode)
 
 
-def _report(folder: Path) -> int:
+def _report(folder: Path, source: str) -> int:
     write = hook("reports", "write")
     if write is None:
         _say("No reports package is installed, so no table is written.")
@@ -116,6 +139,7 @@ def _report(folder: Path) -> int:
     except (UsageError, ModuleNotFoundError) as error:
         _say(f"error: the tables could not be written: {error}")
         return 1
+    _mark(folder, "report", source)
     table = folder / "report" / "table1.md"
     if table.exists():
         print(f"\n{table.read_text(encoding='utf-8')}")
@@ -123,7 +147,7 @@ def _report(folder: Path) -> int:
     return 0
 
 
-def _sync(folder: Path, tracking_uri: str | None, study: str) -> int:
+def _sync(folder: Path, tracking_uri: str | None, study: str, source: str) -> int:
     from harness.tracking.sync import sync
 
     try:
@@ -131,7 +155,7 @@ def _sync(folder: Path, tracking_uri: str | None, study: str) -> int:
     except (UsageError, ModuleNotFoundError) as error:
         _say(f"error: {error}\nNothing is lost: the ledger is complete. Later: cota-bench sync {study}")
         return 1
-    (folder / SYNCED).write_text(digest(tracking_uri), encoding="utf-8")
+    _mark(folder, "store", source)
     print(f"MLflow: {result.written} run(s) written, {result.unchanged} unchanged. Look: cota-bench ui {study}")
     return 0
 
@@ -144,7 +168,7 @@ def plan_command(name: str, results: Path, wanted: str | None) -> int:
         print(explain(_cell(plan, wanted)))
         return 0
     print(f"{study.study}: {study.title}" if study.title else study.study)
-    print(render(view, resolve_workers(study.throughput)))
+    print(render(view, resolve_workers(study.throughput, view.total("left"))))
     for label, panel in plan.panels.items():
         print(f"panel {label}: {len(panel.ids)} tasks, {panel.digest}")
     return 0

@@ -13,7 +13,8 @@ def study_folder(study: str, results: Path) -> Path:
     name = load_study(study).study if study.endswith((".yaml", ".yml")) else study
     folder = results / name
     if not folder.is_dir():
-        there = [path.name for path in results.iterdir() if path.is_dir()] if results.is_dir() else []
+        marks = ("study.json", "ledger.jsonl.gz")  # other folders there belong to the tracking store
+        there = [path.parent.name for mark in marks for path in results.glob(f"*/{mark}")]
         raise UsageError(
             f"There are no results of {name!r} in {results}.{nearest(name, there)} Run it: cota-bench run {study}"
         )
@@ -60,5 +61,5 @@ def show_command(study: str, episode: str, results: Path, as_json: bool, full: b
     if as_json:
         print(show.as_json(found))
     else:
-        show.show(found, Console(), full=full)
+        show.show(found, Console(), full=full, now=show.present_labels(folder).get(found.cell))
     return 0

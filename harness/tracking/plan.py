@@ -136,7 +136,7 @@ def planned_from(study: str, cell: Mapping[str, Any], tasks: Sequence[str], skip
         seed=int(cell["seed"]),
         split=str(cell["split"]),
         tasks=tuple(tasks),
-        metric=metric_of(plugin),
+        metric=str(cell.get("metric") or metric_of(plugin)),
         params=public_params(identity),
         skipped=skipped,
     )

@@ -70,11 +70,12 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
             parts = list(pool.map(lambda item: _fetch(tracking_uri, item[1], folder.path / item[0]), kept.items()))
     cells = sorted((cell for cell, _ in parts), key=lambda cell: _position(kept[cell.key]))
     rows = [row for _, some in parts for row in some]
+    left_out = int(experiment.tags.get(layout.LEFT_OUT_TAG, "0"))
     base = tracking_uri if tracking_uri.startswith("http") else ""
     links = {
         cell.key: views.run_link(redacted(base), experiment.experiment_id, kept[cell.key].info.run_id) for cell in cells
     }
-    return tracked(f"MLflow {redacted(tracking_uri)}", cells, rows, lambda: folder.records(cells), links)
+    return tracked(f"MLflow {redacted(tracking_uri)}", cells, rows, lambda: folder.records(cells), links, left_out)
 
 
 def _fetch(uri: str, run: Any, folder: Path) -> tuple[PlannedCell, list[Row]]:

@@ -118,6 +118,7 @@ class _Sync:
         self.digests = {
             cell.key: cell_digest(cell, self.heads.get(cell.key, []), position) for position, cell in enumerate(plan)
         }
+        self.left_out = sum(len(some) for key, some in self.heads.items() if key not in self.digests)
         self.root = artifact_root(uri)
         self.ids = (self._experiment(0), self._experiment(1))
         self.written = self.unchanged = 0
@@ -141,6 +142,7 @@ class _Sync:
             self.written += self._write_cell(cell, run, position)
         if only is None:
             self._mark_outside(runs)
+            self._count_outside()
 
     def _write_cell(self, cell: PlannedCell, run: Any | None, position: int) -> bool:
         texts = self._texts(cell)
@@ -157,9 +159,15 @@ class _Sync:
                 self.client.set_tag(run.info.run_id, "cota.digest", "")
                 self.client.set_tag(run.info.run_id, "cota.status", layout.OUTSIDE)
 
+    def _count_outside(self) -> None:
+        """How many episodes the ledger holds outside the plan: a report from the store must say the same number."""
+        present = self.client.get_experiment(self.ids[0]).tags.get(layout.LEFT_OUT_TAG, "0")
+        if present != str(self.left_out):
+            self.client.set_experiment_tag(self.ids[0], layout.LEFT_OUT_TAG, str(self.left_out))
+
     def write_summary(self, summarise: Summarise | None) -> None:
         """The summary experiment and the descriptions, only when a cell changed since they were written."""
-        whole = digest([LAYOUT, ROW_VERSION, sorted(self.digests.items())])
+        whole = digest([LAYOUT, ROW_VERSION, sorted(self.digests.items()), self.left_out])
         present = self.client.get_experiment(self.ids[1]).tags.get("cota.digest")
         if present == whole:
             return
@@ -168,7 +176,8 @@ class _Sync:
         note = layout.study_note(self.plan, simulated, layout.cell_glossary())
         self.client.set_experiment_tag(self.ids[0], "mlflow.note.content", note)
         if summarise is not None:
-            known = tracked(f"ledger {self.folder}", self.plan, rows, lambda: ledger.read_episodes(self.folder))
+            source, records = f"ledger {self.folder}", lambda: ledger.read_episodes(self.folder)
+            known = tracked(source, self.plan, rows, records, left_out=self.left_out)
             write_summary(self.client, self.ids[1], known, summarise(known))
         self.client.set_experiment_tag(self.ids[1], "cota.digest", whole)
 

@@ -66,8 +66,11 @@ def tracked(
     rows: Iterable[Row],
     records: Callable[[], Iterator[Episode]],
     links: Mapping[str, str] | None = None,
+    left_out: int = 0,
 ) -> Tracked:
     """Rows and plan put together: sorted, and without what the plan does not know.
+
+    `left_out` counts rows of cells outside the plan that are not among `rows`.
 
     Raises:
         UsageError: two rows of one (cell, task), or neither a plan nor a row.
@@ -81,7 +84,7 @@ def tracked(
     kept = [row for row in everything if row["cell"] in order]
     kept.sort(key=lambda row: _place(row, order, places))
     _unique(kept, origin)
-    left_out = len(everything) - len(kept)
+    left_out += len(everything) - len(kept)
     return Tracked(known[0].study, origin, tuple(known), to_table(kept), records, left_out, dict(links or {}))
 
 

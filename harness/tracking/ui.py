@@ -21,6 +21,7 @@ from harness.tracking.client import artifact_root, connect, redacted, resolve_ur
 
 HOST: Final = "127.0.0.1"
 WAIT_S: Final = 150.0
+MAX_PORT: Final = 65_535
 
 
 @dataclass
@@ -64,8 +65,10 @@ def start_ui(
         say: Where the link goes.
 
     Raises:
-        UsageError: no such store or study, a port in use, a server that does not come up.
+        UsageError: no such store or study, a port in use or out of range, a server that does not come up.
     """
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"--port must be from 0 (a free one) to {MAX_PORT}, not {port}.")
     several = not (folder / "study.json").exists() and not (folder / ledger.FILE).exists()
     root = folder if several else folder.parent
     uri = resolve_uri(tracking_uri, root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -62,3 +63,13 @@ def test_nothing_is_started_after_a_stop(backend):
     )
     assert sorted(found) == sorted(settled)
     assert 10 <= len(settled) <= 14
+
+
+def blocked(_: int) -> set[int]:
+    return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+
+def test_workers_are_born_deaf_to_ctrl_c_and_this_process_is_not():
+    masks = list(stream(blocked, range(6), backend="loky", workers=2, settle=lambda r: None, stopped=lambda: False))
+    assert all(signal.SIGINT in mask for mask in masks)
+    assert signal.SIGINT not in blocked(0)

@@ -93,6 +93,21 @@ def test_kill_9_of_a_worker(tmp_path, undisturbed):
     assert rows(tmp_path / "small") == undisturbed
 
 
+def test_ctrl_c_while_workers_start_leaves_no_traceback(tmp_path):
+    path = write(tmp_path, SLOW.replace("backend: sequential", "backend: loky, workers: 3"))
+    process = start(path, tmp_path, start_new_session=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 30
+    while len(children.read_text().split()) < 3 and time.monotonic() < deadline:  # the tracker and two workers
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "A worker process died" not in err
+    assert "Run the same command again" in out
+
+
 @pytest.mark.parametrize(
     ("backend", "number"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,9 @@ from harness.grid import plan_cells
 from harness.ledger import Ledger, read_episodes, read_heads
 from harness.results import kept_panels, stored_study
 from harness.run import jobs_left, run_study, status
+from harness.scheduler import Scheduler, resolve_workers
+from harness.show import one, wanted_of
+from harness.study import Throughput
 from harness.worker import run_job
 from tests.grid.samples import BASE, rows, study
 
@@ -75,7 +79,11 @@ def test_a_job_that_raises_is_a_row_and_is_run_again_next_time(tmp_path):
     assert summary.failures == {"harness failed": 8}
     assert summary.exit_status == 1
     assert "8 harness failed" in summary.text()
-    row = next(row for (_, task), row in rows(tmp_path / "small").items() if task == "test-1")
+    key = next(key for key in rows(tmp_path / "small") if key[1] == "test-1")
+    assert "  harness failed: OSError: disk on fire   (cota-bench show small " in summary.text()
+    command = summary.examples["harness failed"].partition("(cota-bench show small ")[2].partition(" ")[0]
+    assert one(tmp_path / "small", wanted_of(command, tmp_path / "small")).reason == "OSError: disk on fire"
+    row = rows(tmp_path / "small")[key]
     assert (row["status"], row["boundary"], row["reason"]) == ("failed", "harness", "OSError: disk on fire")
     assert row["reward"] is None
     again = go(study(), tmp_path)
@@ -153,7 +161,8 @@ def test_methods_meet_the_same_first_proposal(tmp_path):
     [
         (("length: 3", "length: 4"), "environment.params.length: 3 -> 4"),
         (("max_steps: 8", "max_steps: 9"), "environment.max_steps: 8 -> 9"),
-        (("tasks: 5", "tasks: 6"), "environment.panel: "),
+        (("tasks: 5", "tasks: 6"), "(tasks: 5 -> 6)"),
+        (("tasks: 5", "tasks: 5, first: 2"), "(first: 0 -> 2)"),
         (("skill: 0.9", "skill: 0.8"), "actor.params.skill: 0.9 -> 0.8   [plain x strong x mock x seed 0 and 3 more]"),
         (("{plugin: t-judge}", "{plugin: t-judge, params: {margin: 0.4}}"), "comparator.params.margin: 0.5 -> 0.4"),
         (("seeds:", "rules: {replans: 0}\nseeds:"), "rules.replans: 2 -> 0"),
@@ -277,3 +286,39 @@ def test_records_that_cannot_be_stored_fail_alone_and_the_run_goes_on(tmp_path):
     reasons = {e.reason for e in read_episodes(tmp_path / "small") if e.status == "failed"}
     said = "step() returned an Outcome that cannot be stored: Outcome.reward: nan is not finite; unknown is null"
     assert reasons == {said}
+
+
+@pytest.mark.parametrize(("only", "status_"), [(("test-1",), 0), (tuple(f"test-{i}" for i in range(5)), 1)])
+def test_unparsed_episodes_are_said_and_a_mute_cell_is_no_success(tmp_path, only, status_):
+    def mumbles(job):
+        made = run_job(job)
+        if job.cell.method != "plain" or job.task_id not in only:
+            return made
+        return replace(made, status="unparsed", reward=None, success=None, boundary="actor")
+
+    summary = go(study(), tmp_path, run=mumbles)
+    assert summary.exit_status == status_
+    assert f"unparsed: {4 * len(only)} of 40 ended episodes ({len(only) * 10}%)" in summary.text()
+    assert ("No answer of plain x weak x mock x seed 0 could be parsed" in summary.text()) == bool(status_)
+
+
+def test_a_long_reason_is_one_short_line(tmp_path):
+    def fails(job):
+        raise OSError("x\n\x1b[31m" * 500)
+
+    text = go(study(), tmp_path, run=fails).text()
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) < 600
+    assert sum("harness failed: OSError" in line for line in text.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("wanted", "jobs", "got"), [(12, 3, 3), (12, 1, 2), (1, 3, 1), (2, 40, 2), (12, None, 12)])
+def test_no_more_workers_than_episodes(wanted, jobs, got):
+    assert resolve_workers(Throughput(backend="loky", workers=wanted), jobs) == got
+
+
+def test_the_scheduler_asks_for_no_more_workers_than_jobs(tmp_path):
+    found = study(BASE, ("backend: sequential", "backend: threading, workers: 12"), ("tasks: 5", "tasks: 1"))
+    jobs = list(jobs_left(found, plan_cells(found), {}))
+    with Ledger(tmp_path) as ledger:
+        assert Scheduler(jobs[:3], ledger, found.policy, found.throughput).workers == 3

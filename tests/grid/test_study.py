@@ -60,6 +60,21 @@ CASES = [
     ),
     ("seeds: [0, 1]", "seeds: [0, 0]", ["seeds", "a seed stands twice"]),
     ("seeds: [0, 1]", "seeds: [0, one]", ["study.yaml:10:12: seeds[1]", "integer"]),
+    ("seeds: [0, 1]", "seeds: [0, 99999999999999999999]", ["study.yaml:10:12: seeds[1]", "less than 2147483648"]),
+    ("seeds: [0, 1]", "seeds: [-1]", ["seeds[0]", "greater than or equal to 0"]),
+    ("max_steps: 8", "max_steps: 99999999999999999999", ["environments.mock.max_steps", "less than or equal to 100000"]),
+    ("backend: sequential", "workers: 100000", ["throughput.workers: at least 1 and at most 1024"]),
+    ("tasks: 5", "tasks: true", ["environments.mock.tasks: should be a number of tasks, a list of ids, or 'all', not True"]),
+    ("tasks: 5", "tasks: [1.5]", ["environments.mock.tasks: should be a number of tasks"]),
+    ("{length: 3}", "{length: abc}", ["study.yaml:3:32: environments.mock.params.length: must be int, not 'abc'"]),
+    ("{length: 3}", "{length: 3.5}", ["environments.mock.params.length: must be int, not 3.5"]),
+    ("{length: 3}", "{length: true}", ["environments.mock.params.length: must be int, not True"]),
+    ("{skill: 0.9}", "{skill: null}", ["actors.strong.params.skill: must be float, not None"]),
+    (
+        "{plugin: t-plain}",
+        "{plugin: t-plain, overrides: {mock: {params: {note: 7}}}}",
+        ["study.yaml:8:56: methods.plain.overrides.mock.params.note: must be str, not 7"],
+    ),
     ("backend: sequential", "backend: loki", ["throughput.backend: 'loki'", "Did you mean 'loky'?"]),
     ("backend: sequential", "workers: 0", ["throughput.workers: at least 1"]),
     ("study: small", "study: ../../etc", ["study: '../../etc' does not fit"]),
@@ -102,6 +117,18 @@ def test_all_problems_are_in_one_message_in_the_order_of_the_file():
 def test_no_study_at_all(text):
     with pytest.raises(UsageError, match=r"study\.yaml"):
         study(text)
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ("{a: ", "}")])
+def test_deep_nesting_is_refused(opens, closes):
+    with pytest.raises(UsageError, match=r"study\.yaml.*nested"):
+        study("a: " + opens * 5000 + "1" + closes * 5000)
+
+
+def test_one_wrong_value_is_one_complaint():
+    with pytest.raises(UsageError) as caught:
+        study(BASE, ("tasks: 5", "tasks: true"))
+    assert " or: " not in str(caught.value)
 
 
 def test_aliases_that_explode_are_refused():

@@ -105,7 +105,8 @@ def test_failed_unscored_and_unknown_usage() -> None:
     text = printed(replace(base, status="failed", boundary="simulator", reason="it hung", reward=None, success=None))
     assert "broke: simulator" in text
     assert "it hung" in text
-    assert "cannot be scored here" in text
+    assert "reward none: failed is no score" in text
+    assert "cannot be scored here" in printed(replace(base, reward=None, success=None))
     usage = {"actor": replace(base.usage["actor"], prompt=None)}
     assert "unknown prompt and 80 completion" in printed(replace(base, usage=usage))
     assert "no success" in printed(replace(base, reward=0.2, success=False))
