@@ -159,7 +159,9 @@ def _describe(
             source = study.candidates if tool == "candidates" else study.judges
             parts[tool] = (kind, source[label].resolved(environment, actor))
     spec = {role: {"plugin": part.plugin, "params": dict(part.params)} for role, (_, part) in parts.items()}
-    identity: dict[str, Any] = {role: _identity(kind, part, study.written(part.plugin)) for role, (kind, part) in parts.items()}
+    identity: dict[str, Any] = {
+        role: _identity(kind, part, study.written(part.plugin)) for role, (kind, part) in parts.items()
+    }
     steps = place.max_steps or registry.load("environments", place.plugin or "").max_steps
     identity["environment"] |= {"split": place.split, "max_steps": steps, "panel": panel.digest}
     identity |= {"schema": SCHEMA_VERSION, "rules": study.rules.model_dump()}
@@ -172,7 +174,8 @@ def _identity(kind: registry.Kind, part: Change, written: str | None) -> dict[st
     defaults = {key: p.default for key, p in registry.parameters(kind, name).items() if p.default is not p.empty}
     silent = set(getattr(target, "throughput", ()))
     params = {key: value for key, value in (defaults | part.params).items() if key not in silent}
-    found: dict[str, Any] = {"plugin": written or name, "version": str(getattr(target, "version", "1")), "params": params}
+    version = str(getattr(target, "version", "1"))
+    found: dict[str, Any] = {"plugin": written or name, "version": version, "params": params}
     try:
         # Through JSON, so that a default written as a tuple hashes like the list in a study file.
         found = json.loads(json.dumps(found, allow_nan=False))

@@ -244,7 +244,8 @@ def _summary(
         notes = (*notes, f"{counts['left']} planned episode(s) were not run. The grid is incomplete.")
     return Summary(
         study.study, folder, plan.episodes, counts, statuses, failures, skips, ran, seconds, stopped_by, notes,
-        examples=_examples(study.study, folder, first), mute=tuple(str(cell) for cell in plan.cells if _mute(cell, heads)),
+        examples=_examples(study.study, folder, first),
+        mute=tuple(str(cell) for cell in plan.cells if _mute(cell, heads)),
     )  # fmt: skip
 
 

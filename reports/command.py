@@ -19,11 +19,10 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Where to write; default: results/STUDY/report.")] = None,
 ) -> None:
     """Write the tables of a study from its ledger, or from MLflow with identical numbers."""
+    from harness.cli.tracked import study_folder
     from harness.tracking.client import resolve_uri
     from reports.frames import open_source
     from reports.write import write_report
-
-    from harness.cli.tracked import study_folder
 
     tracked = mlflow or tracking_uri is not None
     # A store may be read where there is no results folder; the ledger is in it.
