@@ -14,7 +14,8 @@ for one environment (`retail`) or one environment and actor (`retail/medium`), t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -168,6 +169,14 @@ class Skip(Model):
     reason: str = Field(min_length=3)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a study stands and how it writes the plugins that are files; two studies are equal wherever they stand."""
+
+    document: yamlfile.Document | None = field(default=None, compare=False)
+    written: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
 class Study(Model):
     """A validated study; `load_study` reads one."""
 
@@ -187,16 +196,15 @@ class Study(Model):
     training: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by the package that trains judges
     policy: Policy = Policy()
     throughput: Throughput = Throughput()
-    _written: dict[str, str] = PrivateAttr(default_factory=dict)
-    _where: Callable[[yamlfile.Path_], str] | None = PrivateAttr(default=None)
+    _origin: Origin = PrivateAttr(default_factory=Origin)
 
     def written(self, plugin: str | None) -> str | None:
         """A plugin as the study file writes it: a path there is relative, here it is resolved (identity takes text)."""
-        return self._written.get(plugin or "", plugin)
+        return self._origin.written.get(plugin or "", plugin)
 
     def where(self, *path: str | int) -> str:
         """`file:line:column` of a part of the study, or its name when it was made in memory."""
-        return self._where(path) if self._where is not None else self.study
+        return self._origin.document.where(path) if self._origin.document is not None else self.study
 
     @model_validator(mode="before")
     @classmethod
@@ -244,15 +252,15 @@ def parse_study(document: yamlfile.Document) -> Study:
         study = Study.model_validate(document.data)
     except ValidationError as error:
         raise complain(error, document, Study) from error
-    study = _located(study, Path(document.source).parent)
-    study._where = document.where
+    study = _located(study, document)
     check(study, document)
     return study
 
 
-def _located(study: Study, folder: Path) -> Study:
+def _located(study: Study, document: yamlfile.Document) -> Study:
     """The study with plugins in files (`file.py:Class`) by absolute path: beside the study first, then from here."""
     written: dict[str, str] = {}
+    folder = Path(document.source).parent
 
     def place(part: Any) -> Any:
         change: dict[str, Any] = {}
@@ -268,10 +276,8 @@ def _located(study: Study, folder: Path) -> Study:
         return part.model_copy(update=change) if change else part
 
     parts = {name: {label: place(part) for label, part in getattr(study, name).items()} for name in SECTIONS}
-    if not written:
-        return study
     made = study.model_copy(update=parts)
-    made._written = written
+    made._origin = Origin(document, written)
     return made
 
 

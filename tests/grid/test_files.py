@@ -62,6 +62,12 @@ def test_a_plugin_beside_the_study_is_found_from_anywhere(tmp_path, monkeypatch)
     assert [one.metric for one in read_plan(tmp_path / "r" / "own")] == ["mean_reward"]
 
 
+def test_a_study_is_equal_wherever_its_file_lies(tmp_path):
+    (tmp_path / "a.yaml").write_text(BASE)
+    (tmp_path / "b.yaml").write_text("# a comment\n" + BASE)
+    assert load_study(tmp_path / "a.yaml") == load_study(tmp_path / "b.yaml") == study()
+
+
 def test_results_survive_a_moved_checkout(tmp_path, monkeypatch):
     run_study(load_study(checkout(tmp_path / "here") / "own.yaml"), tmp_path / "r", live=False)
     before = set(read_heads(tmp_path / "r" / "own"))
