@@ -162,16 +162,12 @@ def _describe(
     identity: dict[str, Any] = {
         role: _identity(kind, part, study.written(part.plugin)) for role, (kind, part) in parts.items()
     }
-<<<<<<< HEAD
     steps = place.max_steps or getattr(registry.load("environments", place.plugin or ""), "max_steps", None)
     if not isinstance(steps, int) or steps < 1:
         raise UsageError(
             f"Environment plugin {place.plugin!r} has max_steps {steps!r}: give its class a positive whole number, "
             f"or set `max_steps` at environments.{environment}."
         )
-=======
-    steps = place.max_steps or registry.load("environments", place.plugin or "").max_steps
->>>>>>> fix2
     identity["environment"] |= {"split": place.split, "max_steps": steps, "panel": panel.digest}
     identity |= {"schema": SCHEMA_VERSION, "rules": study.rules.model_dump()}
     return spec, identity
@@ -183,13 +179,8 @@ def _identity(kind: registry.Kind, part: Change, written: str | None) -> dict[st
     defaults = {key: p.default for key, p in registry.parameters(kind, name).items() if p.default is not p.empty}
     silent = set(getattr(target, "throughput", ()))
     params = {key: value for key, value in (defaults | part.params).items() if key not in silent}
-<<<<<<< HEAD
     declared = str(getattr(target, "version", "1"))
     found: dict[str, Any] = {"plugin": written or name, "version": declared, "params": params}
-=======
-    version = str(getattr(target, "version", "1"))
-    found: dict[str, Any] = {"plugin": written or name, "version": version, "params": params}
->>>>>>> fix2
     try:
         # Through JSON, so that a default written as a tuple hashes like the list in a study file.
         found = json.loads(json.dumps(found, allow_nan=False))

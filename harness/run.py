@@ -242,18 +242,10 @@ def _summary(
         skips[reason] += len(cell.tasks)
     if counts["left"] and stopped_by is None:
         notes = (*notes, f"{counts['left']} planned episode(s) were not run. The grid is incomplete.")
-<<<<<<< HEAD
     mute = tuple(str(cell) for cell in plan.cells if _mute(cell, heads))
     examples = _examples(study.study, folder, first)
     parts = (counts, statuses, failures, skips, ran, seconds, stopped_by, notes)
     return Summary(study.study, folder, plan.episodes, *parts, examples=examples, mute=mute)
-=======
-    return Summary(
-        study.study, folder, plan.episodes, counts, statuses, failures, skips, ran, seconds, stopped_by, notes,
-        examples=_examples(study.study, folder, first),
-        mute=tuple(str(cell) for cell in plan.cells if _mute(cell, heads)),
-    )  # fmt: skip
->>>>>>> fix2
 
 
 def _mute(cell: Cell, heads: Heads) -> bool:

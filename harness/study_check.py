@@ -148,14 +148,9 @@ def _plugin(kind: registry.Kind, part: Change, path: Path_, only: set[str] | Non
     for key in unknown:
         text = f"{kind[:-1]} plugin {name!r} has no parameter {key!r}.{nearest(key, valid)}"
         yield (*path, "params", key), text
-<<<<<<< HEAD
     for key in part.params:
         known = key in valid and (only is None or key in only)
         wrong = registry.misfit(valid[key], part.params[key]) if known else None
-=======
-    for key in (key for key in part.params if key in valid and (only is None or key in only)):
-        wrong = registry.misfit(valid[key], part.params[key])
->>>>>>> fix2
         if wrong is not None:
             yield (*path, "params", key), f"{wrong}."
     missing = [key for key, p in valid.items() if p.default is p.empty and key not in part.params]
