@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from harness.errors import UsageError, nearest
 
-RECIPE = 1  # raised by hand when code changes what comes out of the same settings
+RECIPE = 2  # raised by hand when code changes what comes out of the same settings
 Autocast = Literal["auto", "none", "bf16"]
 
 
@@ -49,7 +49,7 @@ class Settings:
 
 
 PRESETS: dict[str, Settings] = {
-    "tiny": Settings(epochs=8, learning_rate=2e-3, rows=8, prompt="focused", max_tokens=512, evaluations=8),
+    "tiny": Settings(epochs=6, learning_rate=3e-3, rows=8, prompt="focused", max_tokens=512, evaluations=8),
     "smollm2": Settings(epochs=3, learning_rate=5e-5, rows=4, max_tokens=1024),
     "large": Settings(),
 }
