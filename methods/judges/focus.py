@@ -73,16 +73,17 @@ def focus_state(view: str) -> str:
     goal_words = set(seen.goal_words)
     touched = {word for action in seen.done for word in words(action)}
     untouched = [word for word in seen.goal_words if word not in touched]
-    towards = [a for a in dict.fromkeys(seen.done) if goal_words & set(words(a)) and a not in seen.done[-LAST:]]
+    towards = [a for a in dict.fromkeys(seen.done) if goal_words & set(words(a))]
     now = " ".join(" ".join(seen.now).split()[:NOW])
     here = [word for word in seen.goal_words if word in set(words(" ".join(seen.now[:1])))]
     parts = [
-        f"goal {' '.join(seen.goal.split()[-60:])}",
-        f"open {' '.join(untouched)}",
-        f"did {' ; '.join(_short(a) for a in towards[-LAST:])}",
+        f"goal {' '.join(seen.goal.split()[:24])}",
+        f"open {min(len(untouched), 9)} {' '.join(untouched[:12])}",
+        f"step {min(len(seen.done), 9)}",
+        f"did {min(len(towards), 9)} {' ; '.join(_short(a) for a in towards[-LAST:])}",
         f"last {' ; '.join(_short(a) for a in seen.done[-LAST:])}",
         f"now {now}",
-        f"here {min(len(here), 9)} {' '.join(here[:8])}{_cost(seen.goal, now)}",
+        f"here {min(len(here), 9)}{_cost(seen.goal, now)}",
     ]
     return " | ".join(part.strip() for part in parts)
 
@@ -92,8 +93,8 @@ def focus_action(view: str, action: str) -> str:
     mark = _mark(facts(view), action)
     parts = [_short(action)]
     parts += [f"tried {min(mark.tried, 3)}"] if mark.tried else []
-    parts += [f"match {min(len(mark.named), 9)} {' '.join(mark.named[:8])}"] if mark.named else []
-    parts += [f"near {min(len(mark.beside), 9)} {' '.join(mark.beside[:8])}"] if mark.beside else []
+    parts += [f"match {min(len(mark.named), 9)}"] if mark.named else []
+    parts += [f"near {min(len(mark.beside), 9)}"] if mark.beside else []
     return " | ".join(parts) + (f" {mark.cost}" if mark.cost else "")
 
 

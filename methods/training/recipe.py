@@ -104,14 +104,15 @@ def _base(recipe: Recipe, prompt: Prompt) -> tuple[Any, Any]:
     return tiny.make_model(tokenizer, recipe.kind, recipe.settings.seed), tokenizer
 
 
-def _texts(groups: Sequence[Group], prompt: Prompt) -> Iterator[str]:
+def _texts(groups: Sequence[Group], prompt: Prompt) -> Iterator[tuple[str, str]]:
     for group in groups:
-        yield prompt.prefix(group.view)
+        task = f"{group.environment}/{group.task_id}"
+        yield task, prompt.prefix(group.view)
         for item in group.items:
             if isinstance(item, Pair):
-                yield prompt.pair(group.view, item.first, item.second)
+                yield task, prompt.pair(group.view, item.first, item.second)
             else:
-                yield prompt.single(group.view, item.action)
+                yield task, prompt.single(group.view, item.action)
 
 
 def _base_identity(base: str) -> Any:

@@ -1,11 +1,14 @@
 """Tiny: a small Qwen2-architecture model with its own tokenizer, from scratch, for runs without any download.
 
-Words are tokens wherever they stand: text is lower-cased and split at blanks and punctuation before byte pairs are
-merged, so `[red]`, `Red,` and `red` are one token and the model can compare them.  It reads focused views.
+Words are tokens, and only words that many tasks share are known: `buy`, `take`, `drawer`, not the colour that one request
+wants.  A model that can read every word of some hundred tasks learns these tasks by heart (on WebShop pairs it went from
+0.68 down to 0.46 on held-out tasks while its training loss fell); what matters about the other words, that they match
+the goal, focused views say in words that are known.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,14 +20,13 @@ TEMPLATE = (
 )
 UNKNOWN, PAD, END, START, ANSWER = SPECIAL = ("<unk>", "<pad>", "</s>", "<s>", "<ans>")
 LETTERS = ("A", "B", "T")
-ALPHABET = [chr(code) for code in range(33, 127)]
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """Architecture: 0.3 M parameters with a vocabulary of 3,000.
 
-    `spread` is the standard deviation of fresh weights, about 1 / sqrt(width): with Qwen2's 0.02, meant for widths of a
+    `share` of tasks must have a word for it to be known.  `spread` is the standard deviation of fresh weights, about 1 / sqrt(width): with Qwen2's 0.02, meant for widths of a
     thousand and more, attention starts flat and the model stays at chance for the few hundred steps there are.
     """
 
@@ -33,25 +35,35 @@ class Size:
     heads: int = 2
     inner: int = 192
     vocabulary: int = 3000
+    share: float = 0.3
     spread: float = 0.1
 
 
 DEFAULT = Size()
 
 
-def make_tokenizer(texts: Iterable[str], size: Size | None = None) -> Any:
-    """A byte-pair tokenizer trained on `texts`, with one token for each of A, B and T."""
-    from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
+def make_tokenizer(documents: Iterable[tuple[str, str]], size: Size | None = None) -> Any:
+    """A word tokenizer from (task, text) documents, with one token for each of A, B and T.
+
+    A word is known when a good share of the tasks (`size.share`) have it; all others are one unknown word.
+    """
+    from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     size = size or DEFAULT
-    core = Tokenizer(models.BPE(unk_token=UNKNOWN))
-    core.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    core.pre_tokenizer = pre_tokenizers.Whitespace()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size.vocabulary, special_tokens=list(SPECIAL), initial_alphabet=ALPHABET, show_progress=False
-    )
-    core.train_from_iterator(texts, trainer)
+    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    splitter = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Punctuation()])
+    tasks: dict[str, set[str]] = {}
+    for task, text in documents:
+        pieces = splitter.pre_tokenize_str(normalizer.normalize_str(text))
+        tasks.setdefault(task, set()).update(piece for piece, _ in pieces)
+    counts = Counter(word for found in tasks.values() for word in found)
+    needed = max(size.share * len(tasks), 2 if len(tasks) > 1 else 1)
+    common = sorted((word for word, n in counts.items() if n >= needed), key=lambda word: (-counts[word], word))
+    digits = [str(n) for n in range(10)]
+    known = list(dict.fromkeys([*SPECIAL, *digits, *common]))[: size.vocabulary]
+    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(known)}, unk_token=UNKNOWN))
+    core.normalizer, core.pre_tokenizer = normalizer, splitter
     core.add_tokens([AddedToken(letter, single_word=True, normalized=False) for letter in LETTERS])
     return PreTrainedTokenizerFast(
         tokenizer_object=core,

@@ -85,8 +85,8 @@ def test_views_that_are_not_append_only_are_right_too(parts) -> None:
 def test_uneven_suffixes_and_more_than_one_pass(parts) -> None:
     loaded, _ = parts
     draw = random.Random(1)
-    prefix = [draw.randrange(10, 100) for _ in range(40)]
-    suffixes = [[draw.randrange(10, 100) for _ in range(draw.randint(1, 9))] for _ in range(150)]
+    prefix = [draw.randrange(10, 60) for _ in range(40)]
+    suffixes = [[draw.randrange(10, 60) for _ in range(draw.randint(1, 9))] for _ in range(150)]
     for memory in (64.0, 0.0):
         engine = Engine(loaded, memory)
         answer = engine.run(prefix, suffixes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import UsageError
-from methods.judges.focus import facts, focus_action, focus_state, words
+from methods.judges.focus import facts, focus_action, focus_state, focus_versus, words
 from methods.judges.prompt import FOCUSED, PRESETS, Encoder, Prompt, load_prompt, shorten
 from tests.training.helpers import COLOURS, tiny_comparator, view_of
 
@@ -51,21 +51,28 @@ def test_placeholders_inside_actions_are_left_alone() -> None:
 def test_webshop_focus() -> None:
     seen = facts(WEBSHOP)
     assert seen.done == ("search[slim fit shorts]", "click[b00aaaaaa1]", "click[< prev]")
-    assert focus_action(WEBSHOP, "click[b00aaaaaa2]") == "click[b00aaaaaa2] | near 4 women short slim fit cheap"
+    assert focus_action(WEBSHOP, "click[b00aaaaaa2]") == "click[b00aaaaaa2] | near 4 cheap"
     assert focus_action(WEBSHOP, "click[b00aaaaaa1]") == "click[b00aaaaaa1] | tried 1 dear"
     assert "open women with rose" not in focus_state(WEBSHOP)
     assert "rose" in focus_state(WEBSHOP).split("| open ")[1].split("|")[0]
 
 
+def test_what_sets_two_candidates_apart() -> None:
+    assert focus_versus(WEBSHOP, "click[b00aaaaaa1]", "click[b00aaaaaa2]") == "near B | tried A | dear A | cheap B"
+    assert focus_versus(WEBSHOP, "click[b00aaaaaa2]", "click[b00aaaaaa1]") == "near A | tried B | dear B | cheap A"
+    assert focus_versus(WEBSHOP, "click[x]", "click[y]") == ""
+    assert Prompt(candidates="{versus}{first}{second}", style="focused").pair(WEBSHOP, "a", "b") == "ab"
+
+
 def test_alfworld_focus() -> None:
-    assert focus_action(ALFWORLD, "take mug 3 from sinkbasin 1") == "take mug 3 from sinkbasin 1 | match 1 mug"
+    assert focus_action(ALFWORLD, "take mug 3 from sinkbasin 1") == "take mug 3 from sinkbasin 1 | match 1"
     assert "tried 1" in focus_action(ALFWORLD, "go to cabinet 1")
     assert "now Observation: On the sinkbasin 1, you see a mug 3." in focus_state(ALFWORLD)
 
 
 def test_retail_focus() -> None:
     assert facts(RETAIL).goal == "Please cancel order #W42."
-    assert "match 2 cancel" in focus_action(RETAIL, 'cancel #w42({"order_id": "#W42"})')
+    assert "match 2" in focus_action(RETAIL, 'cancel #w42({"order_id": "#W42"})')
 
 
 @pytest.mark.parametrize("view", ["", "\n\n", "Request:", "Action: x", "no labels at all", "Possible actions: a, b"])
@@ -127,7 +134,7 @@ def test_prefix_tokens_are_stable_and_independent_of_candidates() -> None:
         view = view_of("red", list(COLOURS), ["click[red]"])
         assert encoder.prefix(view) == encoder.prefix(view)
         whole = encoder.prefix(view) + encoder.pair(view, "click[red]", "click[blue]")
-        assert "<unk>" not in tokenizer.convert_ids_to_tokens(whole)
+        assert all(isinstance(token, int) for token in whole)
         assert len(set(encoder.letters())) == 3
     longer = view + "\n2. click[blue] -> option chosen"
     short, grown = Encoder(tokenizer, Prompt()).prefix(view), Encoder(tokenizer, Prompt()).prefix(longer)

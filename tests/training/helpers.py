@@ -83,6 +83,7 @@ def tiny_comparator(seed: int = 0, prompt: Any = None) -> Any:
 
     prompt = prompt or Prompt()
     texts = [view_of(c, list(COLOURS), []) + f" click[{c}]" for c in COLOURS] + [prompt.system, prompt.candidates]
-    tokenizer = tiny.make_tokenizer(texts, tiny.Size(width=32, layers=2, heads=2, inner=64, vocabulary=400))
+    documents = [("task", text) for text in texts]
+    tokenizer = tiny.make_tokenizer(documents, tiny.Size(width=32, layers=2, heads=2, inner=64, vocabulary=400))
     model = tiny.make_model(tokenizer, "lm", seed, tiny.Size(width=32, layers=2, heads=2, inner=64, vocabulary=400))
     return model.eval(), tokenizer, Encoder(tokenizer, prompt)
