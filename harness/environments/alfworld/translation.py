@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-CAPACITY = 160  # translations kept in a process, 0.45 MB each: the 134 valid-unseen games fit
+CAPACITY = 160  # translations kept in a process, some 0.5 to 1 MB each: the 134 valid-unseen games fit
 _TASK = re.compile(r"(Your task is to: )([^\"\\]*)")
 _MARK = "@task@"
 
