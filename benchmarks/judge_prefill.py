@@ -1,6 +1,6 @@
 """Shared prefill: K candidates in both orders over one state, against independent full prompts.
 
-    python benchmarks/judge_prefill.py [--model smollm2] [--dtype float32] [--rounds 5] [--threads 2]
+    python benchmarks/judge_prefill.py [--model smollm2] [--dtype float32] [--rounds 3] [--episodes 1] [--threads 2]
 
 One run, the ways taken in turn in every round, medians and ratios of CPU time and of wall time:
   apart    eight independent full prompts as one padded batch
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -121,7 +122,7 @@ class Bench:
                 sums[name][1] += wall
         return {name: (cpu, wall) for name, (cpu, wall) in sums.items()}
 
-    def logits(self, full: bool, episodes: int = 4) -> Any:
+    def logits(self, full: bool, episodes: int = 2) -> Any:
         """Logits over growing episodes, by full prompts or by the engine with its cache kept."""
         import torch
 
@@ -169,7 +170,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--episodes", type=int, default=1)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--skip-bf16", action="store_true")
     given = parser.parse_args()
@@ -181,7 +183,9 @@ def main() -> None:
     prefix, suffixes = bench.question(views(0)[5], 5)
     bench.one_state()  # warm up
     singles = [bench.one_state() for _ in range(given.rounds)]
-    episodes = [bench.episode() for _ in range(max(1, given.rounds // 2))]
+    print(f"one state: {speedups(singles)}", file=sys.stderr)
+    episodes = [bench.episode() for _ in range(given.episodes)]
+    print(f"episode: {speedups(episodes)}", file=sys.stderr)
     report: dict[str, Any] = {
         "model": given.model,
         "dtype": given.dtype,

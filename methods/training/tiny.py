@@ -24,11 +24,13 @@ LETTERS = ("A", "B", "T")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Architecture: 0.3 M parameters with a vocabulary of 3,000.
+    """Architecture: 0.11 M parameters with some hundred known words; wider or deeper gained nothing on held-out tasks.
 
-    `share` of tasks must have a word for it to be known.  `spread` is the standard deviation of fresh weights, about
-    1 / sqrt(width): with Qwen2's 0.02, meant for widths of a thousand and more, attention starts flat and the model
-    stays at chance for the few hundred steps there are.
+    Attributes:
+        vocabulary: at most so many words are known.
+        share: of the tasks that must have a word for it to be known.
+        spread: standard deviation of fresh weights, about 1 / sqrt(width). With Qwen2's 0.02, meant for widths of a
+            thousand, attention starts flat and the model is still at chance after the few hundred steps there are.
     """
 
     width: int = 64
