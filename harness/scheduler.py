@@ -43,6 +43,7 @@ class Scheduler:
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._ledger, self._policy, self._throughput = ledger, policy, throughput
+        self._unseen: dict[int, Episode] = {}  # stored, not yet passed on
         self._run, self._seen, self._tell = run, seen, tell
         self._mutex = threading.Lock()
         self._queue = deque(jobs)
@@ -106,14 +107,24 @@ class Scheduler:
                 # joblib warns of abandoned tasks after a stop, and loky of workers that it replaces; both are intended.
                 warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\..*")
                 with closing(results):
-                    for _, episode in results:
-                        self._seen(episode)
+                    for number, _ in results:
+                        self._show(number)
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001  a lost pool: what it held is run again, with a limit
             self._bury(error, alone)
         else:
             self._take_back(self._queue)
+        # A pool that is lost takes along results that are already durable: they are shown all the same.
+        for number in list(self._unseen):
+            self._show(number)
+
+    def _show(self, number: int) -> None:
+        """Pass a stored row on, once; a result that came after the watchdog's row was not stored and is not shown."""
+        with self._mutex:
+            episode = self._unseen.pop(number, None)
+        if episode is not None:
+            self._seen(episode)
 
     def _feed(self, source: deque[Job]) -> Iterator[Ticket]:
         while source and not self.stopped:
@@ -130,7 +141,10 @@ class Scheduler:
             job = self._out.pop(number, None)
         if job is None:
             return  # the watchdog was first
-        self._ledger.append(replace(episode, attempt=job.attempt))
+        stored = replace(episode, attempt=job.attempt)
+        self._ledger.append(stored)
+        with self._mutex:
+            self._unseen[number] = stored
         if episode.status in RETRYABLE:
             with self._mutex:
                 self._again(job)
@@ -145,7 +159,7 @@ class Scheduler:
     def _give_up(self, number: int, job: Job, reason: str, boundary: Role, status: Status, wall_s: float = 0.0) -> None:
         episode = failed(job, reason, boundary, status, wall_s=wall_s)
         self._settle((number, episode))
-        self._seen(episode)
+        self._show(number)
 
     def _overdue(self, number: int, age: float) -> bool:
         with self._mutex:
