@@ -3,7 +3,7 @@
 Everything up to the end of the state is the *prefix*, shared by all comparisons of a review and, because views are
 append-only, mostly by those of the next step; the candidates are the *suffix*.  The two are tokenised apart, so the
 boundary between them is a token boundary by construction and a prefix's tokens never depend on what follows.  Training
-and scoring build prompts here and nowhere else.
+and scoring build prompts here and nowhere else.  What every comparison repeats is kept short: it is run once a suffix.
 """
 
 from __future__ import annotations
