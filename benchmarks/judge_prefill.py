@@ -29,7 +29,7 @@ PLACES = ("cabinet", "drawer", "shelf", "fridge", "countertop", "sinkbasin", "dr
 K = 4
 
 
-STATE = 7  # the step whose state has some 450 tokens
+STATE = 4  # the step whose state has some 450 tokens
 
 
 def views(episode: int, steps: int = 10) -> list[str]:
@@ -37,12 +37,12 @@ def views(episode: int, steps: int = 10) -> list[str]:
     places = [f"{place} {i}" for i in (1, 2, 3) for place in PLACES]
     lines = [
         f"Task: put a clean {THINGS[episode % 10]} in {PLACES[episode % 8]}.",
-        f"Observation: You are in the middle of a room. Looking quickly around you, you see {', '.join(places[:12])}.",
+        f"Observation: You are in the middle of a room. Looking quickly around you, you see {', '.join(places[:18])}.",
     ]
     found = []
     for step in range(steps):
         place = places[(5 * step + episode) % len(places)]
-        seen = [f"{THINGS[(step + episode + i) % 10]} {1 + (step + i) % 3}" for i in range(3)]
+        seen = [f"{THINGS[(step + episode + i) % 10]} {1 + (step + i) % 3}" for i in range(5)]
         lines += [f"Action: go to {place}", f"Observation: On the {place}, you see a {', a '.join(seen)}."]
         found.append("\n".join(lines))
     return found
