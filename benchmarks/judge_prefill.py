@@ -29,17 +29,20 @@ PLACES = ("cabinet", "drawer", "shelf", "fridge", "countertop", "sinkbasin", "dr
 K = 4
 
 
+STATE = 4  # the step whose state has some 450 tokens
+
+
 def views(episode: int, steps: int = 10) -> list[str]:
-    """Growing views in the manner of ALFWorld; the middle one has some 450 tokens with the prompt's rules."""
+    """Growing views in the manner of ALFWorld; the one of step `STATE` has some 450 tokens with the prompt's rules."""
     places = [f"{place} {i}" for i in (1, 2, 3) for place in PLACES]
     lines = [
         f"Task: put a clean {THINGS[episode % 10]} in {PLACES[episode % 8]}.",
-        f"Observation: You are in the middle of a room. Looking quickly around you, you see {', '.join(places[:12])}.",
+        f"Observation: You are in the middle of a room. Looking quickly around you, you see {', '.join(places[:18])}.",
     ]
     found = []
     for step in range(steps):
         place = places[(5 * step + episode) % len(places)]
-        seen = [f"{THINGS[(step + episode + i) % 10]} {1 + (step + i) % 3}" for i in range(3)]
+        seen = [f"{THINGS[(step + episode + i) % 10]} {1 + (step + i) % 3}" for i in range(5)]
         lines += [f"Action: go to {place}", f"Observation: On the {place}, you see a {', a '.join(seen)}."]
         found.append("\n".join(lines))
     return found
@@ -98,7 +101,7 @@ class Bench:
 
     def one_state(self) -> dict[str, tuple[float, float]]:
         """Times of one state, each way."""
-        prefix, suffixes = self.question(views(0)[5], 5)
+        prefix, suffixes = self.question(views(0)[STATE], STATE)
         self.engine.forget()
         way = {
             "apart": lambda: apart(self.loaded, prefix, suffixes),
@@ -180,7 +183,7 @@ def main() -> None:
     if given.threads:
         torch.set_num_threads(given.threads)
     bench = Bench(load(given.model, dtype=given.dtype))
-    prefix, suffixes = bench.question(views(0)[5], 5)
+    prefix, suffixes = bench.question(views(0)[STATE], STATE)
     bench.one_state()  # warm up
     singles = [bench.one_state() for _ in range(given.rounds)]
     print(f"one state: {speedups(singles)}", file=sys.stderr)

@@ -10,6 +10,7 @@ here says what is good.  Large models read full views and need none of this.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,7 +33,7 @@ EXCERPT, NOW, LAST = 18, 24, 3  # words, words, actions
 class Facts:
     """A view taken apart; `goal_words` by order of first mention, `lines` without goals, actions and listings."""
 
-    goal: str
+    goals: tuple[str, ...]
     goal_words: tuple[str, ...]
     done: tuple[str, ...]
     lines: tuple[str, ...]
@@ -56,15 +57,14 @@ def facts(view: str) -> Facts:
     """Take a view apart by the line labels that the environments' renderers use."""
     raw = [line.strip() for line in view.split("\n") if line.strip()]
     raw = [line for line in raw if not LISTED.match(line)]
-    goals = [found[1] for line in raw if (found := GOAL.match(line))]
-    goal = " ".join(goals) if goals else (raw[0] if raw else "")
+    goals = tuple(found[1] for line in raw if (found := GOAL.match(line))) or tuple(raw[:1])
     done, last = [], 0
     for number, line in enumerate(raw):
         if found := DONE.match(line):
             done.append(next(part for part in found.groups() if part is not None))
             last = number + 1
     lines = tuple(line for line in raw if not GOAL.match(line) and not DONE.match(line))
-    return Facts(goal, tuple(dict.fromkeys(words(goal))), tuple(done), lines, tuple(raw[last:]))
+    return Facts(goals, tuple(dict.fromkeys(words(" ".join(goals)))), tuple(done), lines, tuple(raw[last:]))
 
 
 def focus_state(view: str) -> str:
@@ -77,13 +77,13 @@ def focus_state(view: str) -> str:
     now = " ".join(" ".join(seen.now).split()[:NOW])
     here = [word for word in seen.goal_words if word in set(words(" ".join(seen.now[:1])))]
     parts = [
-        f"goal {' '.join(seen.goal.split()[:24])}",
+        f"goal {_ends(seen.goals)}",
         f"open {min(len(untouched), 9)} {' '.join(untouched[:12])}",
         f"step {min(len(seen.done), 9)}",
         f"did {min(len(towards), 9)} {' ; '.join(_short(a) for a in towards[-LAST:])}",
         f"last {' ; '.join(_short(a) for a in seen.done[-LAST:])}",
         f"now {now}",
-        f"here {min(len(here), 9)}{_cost(seen.goal, now)}",
+        f"here {min(len(here), 9)}{_cost(seen.goals, now)}",
     ]
     return " | ".join(part.strip() for part in parts)
 
@@ -123,23 +123,36 @@ class Mark:
     cost: str
 
 
+def _ends(goals: Sequence[str], size: int = 24) -> str:
+    """The goal's first words; of a goal told bit by bit, the first and the last ones."""
+    held = " ".join(goals).split()
+    if len(goals) < 2 or len(held) <= size:
+        return " ".join(held[:size])
+    return " ".join([*held[: size // 2], "...", *held[-size // 2 :]])
+
+
 def _mark(seen: Facts, action: str) -> Mark:
     excerpt = _excerpt(seen, action)
     own, near = set(words(action)), set(words(excerpt))
     return Mark(
-        sum(done.lower() == action.lower() for done in seen.done),
+        sum(_same(done.lower(), action.lower()) for done in seen.done),
         tuple(word for word in seen.goal_words if word in own),
         tuple(word for word in seen.goal_words if word in near and word not in own),
-        _cost(seen.goal, excerpt).strip(),
+        _cost(seen.goals, excerpt).strip(),
     )
+
+
+def _same(done: str, action: str) -> bool:
+    """Whether an action was taken before; what was said to a customer stands in the view without its call."""
+    return done == action or (len(done) > 12 and f'"{done}"' in action)
 
 
 def _short(action: str, limit: int = 24) -> str:
     return " ".join(action.split()[:limit])
 
 
-def _cost(goal: str, excerpt: str) -> str:
-    limits, prices = MONEY.findall(goal), MONEY.findall(excerpt)
+def _cost(goals: Sequence[str], excerpt: str) -> str:
+    limits, prices = MONEY.findall(" ".join(goals)), MONEY.findall(excerpt)
     if not limits or not prices:
         return ""
     limit, price = (float(next(part for part in found if part)) for found in (limits[-1], prices[0]))

@@ -3,7 +3,7 @@
 Everything up to the end of the state is the *prefix*, shared by all comparisons of a review and, because views are
 append-only, mostly by those of the next step; the candidates are the *suffix*.  The two are tokenised apart, so the
 boundary between them is a token boundary by construction and a prefix's tokens never depend on what follows.  Training
-and scoring build prompts here and nowhere else.
+and scoring build prompts here and nowhere else.  What every comparison repeats is kept short: it is run once a suffix.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _MARK = "\u241fstate\u241f"
 
 SYSTEM = (
     "You judge the next action of an interactive agent. Whichever action is taken, the same agent carries on "
-    "afterwards by itself. Choose the action that leads to the better final result. Reply A or B only when that action "
-    "is clearly better; in every other case reply T."
+    "afterwards by itself. Of two actions, A and B, choose the one that leads to the better final result. Reply with "
+    "one letter: A or B only when that action is clearly better, in every other case T."
 )
 CRITIC_SYSTEM = (
     "You judge the next action of an interactive agent. The same agent carries on afterwards by itself. Estimate how "
@@ -46,7 +46,7 @@ class Prompt:
 
     system: str = SYSTEM
     state: str = "Task and what has happened so far:\n{state}\n"
-    candidates: str = "\nAction A: {first}\nAction B: {second}\n\nWhich is better? Answer with one letter: A, B or T."
+    candidates: str = "\nA: {first}\nB: {second}\nBetter (A, B or T)?"
     action: str = "\nAction: {action}"
     style: Style = "full"
 

@@ -93,6 +93,14 @@ def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitte
     )
 
 
+def _bf16_pays(model: Any, cuda: bool, worth: int = 20_000_000) -> bool:
+    """On a GPU; on a CPU with bf16 instructions for models past some size (SmolLM2: 1.6 times faster)."""
+    import torch
+
+    check = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return cuda or bool(check is not None and check() and sum(p.numel() for p in model.parameters()) > worth)
+
+
 def _arguments(job: Job, settings: Settings, total: int) -> dict[str, Any]:
     cuda = job.device.startswith("cuda")
     every = max(1, total // max(settings.evaluations, 1))
@@ -111,7 +119,7 @@ def _arguments(job: Job, settings: Settings, total: int) -> dict[str, Any]:
         "save_total_limit": 2,
         "seed": settings.seed,
         "data_seed": settings.seed,
-        "bf16": settings.autocast == "bf16" or (settings.autocast == "auto" and cuda),
+        "bf16": settings.autocast == "bf16" or (settings.autocast == "auto" and _bf16_pays(job.model, cuda)),
         "fp16": False,
         "use_cpu": not cuda,
         "activation_checkpointing": False,  # SFTConfig would turn it on and pay a second forward pass

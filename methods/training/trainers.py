@@ -54,7 +54,8 @@ def _comparator() -> Any:
         def compute_loss(
             self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
-            loss, right = answer_loss(model, inputs)
+            with self.accelerator.autocast():  # which wraps only the forward that is not called here
+                loss, right = answer_loss(model, inputs)
             self._metrics["train" if model.training else "eval"]["accuracy"].append(float(right))
             return (loss, None) if return_outputs else loss
 
@@ -71,7 +72,8 @@ def _critic() -> Any:
         def compute_loss(
             self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
-            loss = value_loss(model, inputs)
+            with self.accelerator.autocast():
+                loss = value_loss(model, inputs)
             return (loss, None) if return_outputs else loss
 
         def prediction_step(
@@ -79,6 +81,6 @@ def _critic() -> Any:
         ) -> tuple[Any, Any, Any]:
             inputs = self._prepare_inputs(inputs)
             with torch.no_grad(), self.compute_loss_context_manager():
-                return value_loss(model, inputs).detach(), None, None
+                return self.compute_loss(model, inputs).detach(), None, None
 
     return CriticTrainer

@@ -134,11 +134,11 @@ def test_nothing_is_loaded_before_the_first_question() -> None:
 
 @pytest.mark.slow
 def test_smollm2_shared_prefill_equals_full_prompts_over_an_episode() -> None:
-    from benchmarks.judge_prefill import Bench, agreement, views
+    from benchmarks.judge_prefill import STATE, Bench, agreement, views
     from methods.judges.weights import load
 
     bench = Bench(load("smollm2", dtype="float32"))
-    assert 350 < len(bench.encoder.prefix(views(0)[5])) < 550
+    assert 350 < len(bench.encoder.prefix(views(0)[STATE])) < 550
     found = agreement(bench.logits(False, 1), bench.logits(True, 1))
     assert found["max_logit_difference"] < 5e-4
     assert found["decisions_differ"] == 0

@@ -39,7 +39,7 @@ def test_state_comes_first_and_one_letter_is_demanded() -> None:
     assert prompt.prefix("VIEW").rstrip().endswith("VIEW")
     text = prompt.pair("VIEW", "{second} x", "two")
     assert text.index("{second} x") < text.index("two")
-    assert "A, B or T" in text
+    assert text.endswith("(A, B or T)?")
     assert "VIEW" not in text
 
 
@@ -71,7 +71,11 @@ def test_alfworld_focus() -> None:
 
 
 def test_retail_focus() -> None:
-    assert facts(RETAIL).goal == "Please cancel order #W42."
+    assert facts(RETAIL).goals == ("Please cancel order #W42.",)
+    asked = RETAIL + "\nAgent: Could you tell me your zip code?\nCustomer: It is 85025."
+    action = 'respond({"content": "Could you tell me your zip code?"})'
+    assert "tried 1" in focus_action(asked, action)
+    assert "tried" not in focus_action(RETAIL, action)
     assert "match 2" in focus_action(RETAIL, 'cancel #w42({"order_id": "#W42"})')
 
 

@@ -36,7 +36,7 @@ def test_ballots_by_letter_and_order() -> None:
         assert sum((one.usage for one in ballots), Usage()).prompt == server.counts["prompt"]
         sent = server.seen[0]
         assert (sent["max_tokens"], sent["temperature"], sent["logprob_token_ids"]) == (1, 0.0, [49, 50, 68])
-        heads = {request["messages"][1]["content"].split("Action A:")[0] for request in server.seen}
+        heads = {request["messages"][1]["content"].split("\nA: ")[0] for request in server.seen}
         assert len(heads) == 1, "the state is one shared prefix"
         assert judge.compare(QUESTION, []) == []
 

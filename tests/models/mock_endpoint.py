@@ -188,7 +188,7 @@ def rule(request: dict[str, Any]) -> str:
     """What the mock model says, from the request alone: it walks right most of the time and prefers right."""
     last = str(request["messages"][-1]["content"])
     if request.get("logprobs"):
-        first, second = re.findall(r"^Action [AB]: (.*)$", last, re.MULTILINE)[-2:]
+        first, second = re.findall(r"^[AB]: (.*)$", last, re.MULTILINE)[-2:]
         return "T" if first == second else "A" if first == "right" else "B" if second == "right" else "T"
     if request["messages"][0]["content"].startswith("You check the next action"):
         return "The action loses time; look at where the end is."

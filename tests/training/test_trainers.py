@@ -166,3 +166,27 @@ def test_a_saved_judge_reads_text_as_it_did_in_training(tmp_path) -> None:
     made = train_comparator(rows_of(6), tmp_path / "judge", settings=preset("tiny").changed(**SMALL, most_steps=2))
     tokens = load(str(made.folder)).tokenizer.tokenize("Request: I want A lamp, a RED zebra!")
     assert tokens == ["request", ":", "i", "want", "A", "lamp", ",", "a", "red", "<unk>", "<unk>"]
+
+
+def test_bf16_is_for_arithmetic_alone(tmp_path) -> None:
+    from safetensors.torch import load_file
+
+    settings = preset("tiny").changed(**SMALL, most_steps=8)
+    cards = {}
+    for autocast in ("none", "bf16"):
+        made = train_comparator(rows_of(8), tmp_path / autocast, settings=settings.changed(autocast=autocast))
+        weights = load_file(made.folder / "model.safetensors")
+        assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+        cards[autocast] = made.card["best_validation_loss"]
+    assert cards["none"] != cards["bf16"], "nothing was computed in bf16"
+    assert abs(cards["none"] - cards["bf16"]) < 0.2
+
+
+@pytest.mark.slow
+def test_smollm2_trains_by_supervised_fine_tuning(tmp_path) -> None:
+    settings = preset("smollm2").changed(most_steps=3, evaluations=1, rows=2)
+    rows = pair_rows(6, "train", 1) + pair_rows(2, "validation", 2)
+    made = train_comparator(rows, tmp_path, "smollm2", settings=settings)
+    assert made.card["steps"] == 3
+    assert made.card["parameters"] == 134515008
+    assert LocalComparator(str(tmp_path), strict=False).logits("a state", [("x", "y")]).isfinite().all()
