@@ -220,6 +220,7 @@ class Rollout:
             self._count("actor", answer.usage)
             return answer
 
+        own = None if self.limits.call_s is None else time.monotonic() + self.limits.call_s
         desk = ReviewDesk(
             state=state,
             proposal=proposal,
@@ -229,7 +230,7 @@ class Rollout:
             attempt=attempt,
             ask_actor=ask_actor,
             view=view,
-            deadline=deadline,
+            deadline=min((end for end in (own, deadline) if end is not None), default=None),
         )
         before = time.perf_counter()
         try:

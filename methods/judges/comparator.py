@@ -26,6 +26,8 @@ class LocalComparator(LocalJudge):
         strict: an answer is valid only when the letter is what the model would say, of all its vocabulary; otherwise
             the best of the letters counts.
         memory_mb: bound on kept keys and values.
+        batch_tokens: bound on a forward pass that several episodes' questions share; 0: none do. By default they do on
+            a GPU.
     """
 
     kind = "lm"
@@ -44,26 +46,29 @@ class LocalComparator(LocalJudge):
         ab_only: bool = False,
         strict: bool = True,
         memory_mb: float = 512.0,
+        batch_tokens: int | None = None,
     ) -> None:
-        super().__init__(model, revision, max_tokens, dtype, device, prompt_file, memory_mb)
+        super().__init__(model, revision, max_tokens, dtype, device, prompt_file, memory_mb, batch_tokens)
         self.ab_only = ab_only
         self.strict = strict
 
     def compare(self, question: Question, pairs: Sequence[tuple[Action, Action]]) -> Sequence[Ballot]:
         """One ballot a pair; `text` holds the label's probability among the letters, and tokens cut if any."""
-        return self.compare_texts(question.view, [(first.text, second.text) for first, second in pairs])
+        return self.compare_texts(question.view, [(a.text, b.text) for a, b in pairs], question.deadline)
 
-    def compare_texts(self, view: str, pairs: Sequence[tuple[str, str]]) -> list[Ballot]:
+    def compare_texts(self, view: str, pairs: Sequence[tuple[str, str]], deadline: float | None = None) -> list[Ballot]:
         """`compare` for a rendered view and action texts."""
         if not pairs:
             return []
-        scored = self._score(view, lambda encoder: [encoder.pair(view, first, second) for first, second in pairs])
+        scored = self._pairs(view, pairs, deadline)
         return [self._ballot(scored, i) for i in range(len(pairs))]
 
     def logits(self, view: str, pairs: Sequence[tuple[str, str]]) -> Any:
         """(pairs, 3) fp32 logits of A, B and T."""
-        scored = self._score(view, lambda encoder: [encoder.pair(view, first, second) for first, second in pairs])
-        return scored.outputs[:, list(self.load().encoder.letters())]
+        return self._pairs(view, pairs).outputs[:, list(self.load().encoder.letters())]
+
+    def _pairs(self, view: str, pairs: Sequence[tuple[str, str]], deadline: float | None = None) -> Scored:
+        return self._score(view, lambda encoder: [encoder.pair(view, a, b) for a, b in pairs], deadline)
 
     def _ballot(self, scored: Scored, index: int) -> Ballot:
         letters = self.load().encoder.letters()[: 2 if self.ab_only else 3]

@@ -22,13 +22,13 @@ class LocalCritic(LocalJudge):
 
     def score(self, question: Question, actions: Sequence[Action]) -> Sequence[Score]:
         """One score an action, all in one forward pass."""
-        return self.score_texts(question.view, [action.text for action in actions])
+        return self.score_texts(question.view, [action.text for action in actions], question.deadline)
 
-    def score_texts(self, view: str, actions: Sequence[str]) -> list[Score]:
+    def score_texts(self, view: str, actions: Sequence[str], deadline: float | None = None) -> list[Score]:
         """`score` for a rendered view and action texts."""
         if not actions:
             return []
-        scored = self._score(view, lambda encoder: [encoder.single(view, action) for action in actions])
+        scored = self._score(view, lambda encoder: [encoder.single(view, action) for action in actions], deadline)
         return [self._score_of(row, usage) for row, usage in zip(scored.outputs, scored.usages, strict=True)]
 
     @staticmethod

@@ -88,9 +88,7 @@ class Engine:
         self._next = 0
         _check_layers(loaded.model.config)
 
-    def run(
-        self, prefix: Sequence[int], suffixes: Sequence[Sequence[int]], deadline: float | None = None
-    ) -> Answer:
+    def run(self, prefix: Sequence[int], suffixes: Sequence[Sequence[int]], deadline: float | None = None) -> Answer:
         """Last hidden states of `prefix + suffix` for each suffix (none may be empty).
 
         Raises:

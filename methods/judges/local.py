@@ -42,7 +42,8 @@ class LocalJudge:
 
     needs_oracle = False
     version: ClassVar[str] = "1"
-    throughput: ClassVar[tuple[str, ...]] = ("model", "device", "memory_mb")  # identity() says which model it is
+    # The model is among them because identity() says which one it is, wherever it lies.
+    throughput: ClassVar[tuple[str, ...]] = ("model", "device", "memory_mb", "batch_tokens")
     kind: Kind = "lm"
     preset = "full"
 
@@ -55,6 +56,7 @@ class LocalJudge:
         device: str = "auto",
         prompt_file: str | None = None,
         memory_mb: float = 512.0,
+        batch_tokens: int | None = None,
     ) -> None:
         self.model = model
         self.revision = revision
@@ -63,6 +65,7 @@ class LocalJudge:
         self.device = device
         self.prompt_file = prompt_file
         self.memory_mb = memory_mb
+        self.batch_tokens = batch_tokens
         self._lock = threading.Lock()
         self._parts: Parts | None = None
 
@@ -93,7 +96,7 @@ class LocalJudge:
         prompt = self.prompt()
         loaded = load(self.model, self.kind, revision=self.revision, dtype=self.dtype, device=self.device)
         head = loaded.model.get_output_embeddings() if self.kind == "lm" else loaded.model.score
-        return Parts(Engine(loaded, self.memory_mb), Encoder(loaded.tokenizer, prompt), head)
+        return Parts(Engine(loaded, self.memory_mb, self.batch_tokens), Encoder(loaded.tokenizer, prompt), head)
 
     def prompt(self) -> Prompt:
         """The prompt: the user's file, else the artefact's own (the one it was trained with), else the preset."""
@@ -102,14 +105,16 @@ class LocalJudge:
         folder = Path(self.model).expanduser()
         return load_prompt(folder if (folder / FILE).exists() else self.preset)
 
-    def _score(self, view: str, suffixes: Callable[[Encoder], Sequence[Sequence[int]]]) -> Scored:
+    def _score(
+        self, view: str, suffixes: Callable[[Encoder], Sequence[Sequence[int]]], deadline: float | None = None
+    ) -> Scored:
         import torch
 
         parts = self.load()
         ends = suffixes(parts.encoder)
         room = max(self.max_tokens - max(len(end) for end in ends), 16)
         prefix, cut = shorten(parts.encoder.prefix(view), room)
-        answer = parts.engine.run(prefix, ends)
+        answer = parts.engine.run(prefix, ends, deadline)
         if cut:
             parts.engine.counts.cut += 1
         with torch.inference_mode():
