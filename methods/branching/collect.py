@@ -72,7 +72,9 @@ def collect(
     finally:
         environment.close()
     with RecordFile(out / UNITS) as file:
-        todo = [(spec, throughput, *unit, attempt) for unit in units if (attempt := _attempt(file, unit_key(*unit)))]
+        todo = [
+            (spec, throughput, *unit, attempt) for unit in units if (attempt := _attempt(file, unit_key(*unit)))
+        ]
         for done, record in enumerate(run_all(work, todo, throughput), start=1):
             file.append(record)
             if progress is not None:

@@ -307,3 +307,4 @@ def _replaced(study: Study, places: Mapping[str, str]) -> Study:
             label: type(part).model_validate(put(part.model_dump(exclude_unset=True))) for label, part in parts.items()
         }
     return study.model_copy(update=change)
+
