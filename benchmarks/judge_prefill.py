@@ -228,16 +228,19 @@ def prefill(bench: Bench, given: argparse.Namespace, began: float) -> dict[str, 
     bench.fresh.run(prefix[:32], suffixes[:1])  # warm up
     times, logits = [], []
     for number in range(given.steps):
+        if number > STATE and time.monotonic() - began > given.seconds:
+            break
         one, found = bench.step(number)
         times.append(one)
         logits.append(found)
         say(f"step {number}", {way: [round(value, 2) for value in pair] for way, pair in one.items()})
+    report["episode_steps"] = len(times)
     report["episode_speedup_cpu_wall"] = say("episode", ratios([total(times)]))
     exact = {way: torch.cat([one[way] for one in logits]) for way in logits[0]}
     report["cold_against_apart"] = agreement(exact["cold"], exact["apart"])
     report["kept_against_apart"] = say("kept against apart", agreement(exact["kept"], exact["apart"]))
     half = Bench(load(given.model, dtype="bfloat16", device=bench.loaded.device))
-    report["bf16_against_fp32"] = say("bf16", agreement(half.logits("kept", given.steps), exact["kept"]))
+    report["bf16_against_fp32"] = say("bf16", agreement(half.logits("kept", len(times)), exact["kept"]))
     singles = [times[STATE]] if given.steps > STATE else []
     while not singles or (len(singles) < 5 and time.monotonic() - began < given.seconds):
         singles.append(bench.step(STATE, ("apart", "cold"))[0])

@@ -60,9 +60,10 @@ class AsymAC:
             text, usage = desk.adviser().feedback(SYSTEM, user, desk.seed, desk.deadline)
         except Exception as error:  # noqa: BLE001  fails open, counted by cause
             return Execute(action, Review(action, fail_open=(cause_of(error, "critic"),)))
-        feedback = " ".join(text.split())[: self.max_feedback]
+        feedback = " ".join(text.split())[: self.max_feedback] if isinstance(text, str) else ""
         if not feedback:
-            return Execute(action, Review(action, fail_open=("critic:empty",), usage=usage))
+            cause = "critic:empty" if isinstance(text, str) else "critic:malformed"
+            return Execute(action, Review(action, fail_open=(cause,), usage=usage))
         message = MESSAGE.format(proposal=action.text, feedback=feedback)
         advice = Advice(message, kind="feedback")
         return Withhold(advice, Review(action, fired=True, message=message, usage=usage))

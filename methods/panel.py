@@ -8,11 +8,13 @@ fires, who wins and how winners rank is what the eager gate gives (`tests/method
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import isfinite
+from typing import Any
 
 from harness.protocols import Comparator, Critic, Desk, Question
-from harness.records import Action, Ballot, Candidate, Usage, Vote
+from harness.records import Action, Ballot, Candidate, Score, Usage, Vote
 from methods.failopen import cause_of
 
 
@@ -58,11 +60,31 @@ class Asker:
         if len(ballots) != len(pairs):
             self.causes.append("judge:wrong_count")
             return [Ballot(None, "failed")] * len(pairs)
+        ballots = [_valid(ballot) for ballot in ballots]
         for ballot in ballots:
             self.usage = self.usage + ballot.usage
-            if ballot.label not in ("A", "B", "T"):
+            if ballot.label is None:
                 self.causes.append(f"judge:{ballot.cause or 'invalid_output'}")
         return ballots
+
+
+def _valid(ballot: Any) -> Ballot:
+    """A judge's ballot, or an empty one with the cause where it is none."""
+    if not isinstance(ballot, Ballot):
+        return Ballot(None, "malformed")
+    if ballot.label in ("A", "B", "T", None):
+        return ballot
+    return replace(ballot, label=None, cause=ballot.cause or "invalid_output")
+
+
+def _sound(score: Any) -> Score:
+    """A critic's score, or an empty one with the cause where it is none; what is no number never reaches a record."""
+    if not isinstance(score, Score):
+        return Score(None, "malformed")
+    value = score.value
+    if value is None or (isinstance(value, int | float) and isfinite(value)):
+        return score
+    return replace(score, value=None, cause=score.cause or "not_finite")
 
 
 def draw(desk: Desk, k: int) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
@@ -139,7 +161,7 @@ def absolute(desk: Desk, k: int, r: int) -> Panel:
     critic: Critic = desk.critic()
     actions = [desk.proposal.action, *(c.action for c in candidates)]
     try:
-        answers = list(critic.score(desk.question(), actions))
+        answers = [_sound(score) for score in critic.score(desk.question(), actions)]
     except Exception as error:  # noqa: BLE001  fails open, counted by cause
         return Panel(candidates, causes=(cause_of(error, "judge"),))
     if len(answers) != len(actions):

@@ -59,28 +59,41 @@ class StubDesk:
 
 
 def random_table(chance: random.Random, k: int) -> dict[tuple[str, str], str | None]:
+    """Labels of all ordered pairs: noise alone, or preferences that are mostly consistent."""
     names = ["a0", *(f"c{i}" for i in range(k))]
+    pairs = [(a, b) for a in names for b in names if a != b]
     weights = chance.choice([(4, 1, 1, 0), (1, 1, 1, 1), (5, 5, 1, 0), (1, 4, 1, 0)])
-    return {(a, b): chance.choices(["A", "B", "T", None], weights)[0] for a in names for b in names if a != b}
+    noise = chance.choice([1.0, 0.1, 0.3])
+    worth = {name: chance.randint(0, 3) for name in names}
+
+    def label(a: str, b: str) -> str | None:
+        if chance.random() < noise:
+            return chance.choices(["A", "B", "T", None], weights)[0]
+        return "T" if worth[a] == worth[b] else "A" if worth[a] > worth[b] else "B"
+
+    return {pair: label(*pair) for pair in pairs}
 
 
 def test_lazy_gate_equals_eager_on_random_tables() -> None:
     chance = random.Random(7)
-    saved = total = fired = 0
+    saved = total = fired = ranked = 0
     for _ in range(12_000):
-        k = chance.randint(1, 5)
+        k = chance.randint(1, 8)
         r = chance.randint(1, k)
         table = random_table(chance, k)
         lazy_judge, eager_judge = TableJudge(table), TableJudge(table)
         lazy = pairwise(StubDesk(k, lazy_judge), k, r, lazy=True)  # type: ignore[arg-type]
         eager = pairwise(StubDesk(k, eager_judge), k, r, lazy=False)  # type: ignore[arg-type]
-        assert (lazy.fired, lazy.winners) == (eager.fired, eager.winners)
+        assert (lazy.fired, lazy.winners, lazy.recommended) == (eager.fired, eager.winners, eager.recommended)
         assert lazy_judge.asked <= eager_judge.asked
         assert lazy.comparisons == lazy_judge.asked
         fired += lazy.fired
+        ranked += lazy.winners != tuple(sorted(lazy.winners))
         saved += eager_judge.asked - lazy_judge.asked
         total += eager_judge.asked
     assert 1_000 < fired < 11_000
+    assert ranked > 500  # the order of winners was at stake, not only who they are
+    print(f"lazy gate: {saved / total:.1%} of {total} comparisons saved, {fired} fired, {ranked} ranked anew")
     assert saved / total > 0.15
 
 
@@ -108,37 +121,6 @@ def test_winners_rank_by_wins_among_winners_then_drawn_order() -> None:
     table |= {("c2", "c0"): "A", ("c0", "c2"): "B", ("c2", "c1"): "A", ("c1", "c2"): "B"}
     table |= {("c0", "c1"): "T", ("c1", "c0"): "T"}
     assert pairwise(StubDesk(3, TableJudge(table)), 3, 1).winners == (2, 0, 1)  # type: ignore[arg-type]
-
-
-class Raising:
-    needs_oracle = False
-
-    def __init__(self, error: Exception | None = None, count: int | None = None) -> None:
-        self.error, self.count = error, count
-
-    def compare(self, question: Question, pairs: Sequence[tuple[Action, Action]]) -> Sequence[Ballot]:
-        if self.error:
-            raise self.error
-        return [Ballot("A")] * (self.count or 0)
-
-    def score(self, question: Question, actions: Sequence[Action]) -> Sequence[Score]:
-        if self.error:
-            raise self.error
-        return [Score(1.0)] * (self.count or 0)
-
-
-@pytest.mark.parametrize(
-    ("judge", "cause"),
-    [
-        (Raising(TimeoutError()), "judge:timeout"),
-        (Raising(ConnectionError()), "judge:ConnectionError"),
-        (Raising(count=0), "judge:wrong_count"),
-    ],
-)
-def test_judge_trouble_fails_open(judge: Any, cause: str) -> None:
-    for panel in (pairwise(StubDesk(2, judge), 2, 1), absolute(StubDesk(2, critic=judge), 2, 1)):  # type: ignore[arg-type]
-        assert not panel.fired
-        assert cause in panel.causes
 
 
 class TableCritic:
