@@ -22,7 +22,6 @@ from harness.backends import stream
 from harness.errors import UsageError
 from harness.interrupt import Interrupt
 from harness.ledger import RETRYABLE, Ledger
-from harness.models.threads import cap_threads
 from harness.records import Episode, Role, Status
 from harness.slot import Slot, Ticket, Watchdog
 from harness.study import Policy, Throughput
@@ -74,8 +73,7 @@ class Scheduler:
         at_once = None
         watchdog = Watchdog(self._hard_limit(), self._overdue)
         try:
-            in_here = self.workers if self._throughput.backend == "threading" else None
-            with cap_threads(in_here), self.interrupt:
+            with self.interrupt:
                 while (self._queue or self._suspects) and not self.stopped:
                     self._round(watchdog.folder)
         except KeyboardInterrupt:
