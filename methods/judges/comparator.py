@@ -25,7 +25,7 @@ class LocalComparator(LocalJudge):
         ab_only: the two-letter target of the paper's table 9: T is no answer.
         strict: an answer is valid only when the letter is what the model would say, of all its vocabulary; otherwise
             the best of the letters counts.
-        memory_mb: bound on kept keys and values.
+        memory_mb: bound on kept keys and values; by default 512 on a CPU, 4096 on a GPU.
         batch_tokens: bound on a forward pass that several episodes' questions share; 0: none do. By default they do on
             a GPU.
     """
@@ -45,7 +45,7 @@ class LocalComparator(LocalJudge):
         prompt_file: str | None = None,
         ab_only: bool = False,
         strict: bool = True,
-        memory_mb: float = 512.0,
+        memory_mb: float | None = None,
         batch_tokens: int | None = None,
     ) -> None:
         super().__init__(model, revision, max_tokens, dtype, device, prompt_file, memory_mb, batch_tokens)

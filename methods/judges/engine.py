@@ -5,7 +5,7 @@ what is new is run, together with all suffixes, in one forward pass.  The longes
 tokens, so a view that was not append-only costs time and never correctness.  Kept entries are bounded in bytes and the
 least recently used go first.  Nothing is generated.
 
-Questions of several episodes that wait at the same time share a pass, one row each, where that pays (`batch_room`).
+Questions of several episodes that wait at the same time share a pass, one row each, where that pays.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from methods.judges.weights import Loaded
 
 MOST = 64  # suffixes of one question in one forward pass
 GPU_BATCH = 32_768  # tokens in one forward pass of several questions
+CPU_MB, GPU_MB = 512.0, 4096.0  # of kept keys and values
 
 
 @dataclass
@@ -71,16 +72,19 @@ class Engine:
 
     Args:
         loaded: the model.
-        memory_mb: bound on kept keys and values; 0 keeps nothing.
+        memory_mb: bound on kept keys and values; 0 keeps nothing; None: by device (at Qwen2.5-0.5B's 12 kB a token, the
+            GPU's 4 GB hold the whole states of a hundred running episodes).
         batch_tokens: bound on the tokens of a pass that several questions share, padding included; 0: none ever do;
-            None: as `batch_room` says.
+            None: by device.  A GPU is idle behind one short question, so there they do.  A CPU is busy with it and a
+            batch only adds padding, so there they do not (`benchmarks/judge_prefill.py` measures both).
     """
 
-    def __init__(self, loaded: Loaded, memory_mb: float = 512.0, batch_tokens: int | None = None) -> None:
+    def __init__(self, loaded: Loaded, memory_mb: float | None = None, batch_tokens: int | None = None) -> None:
         self.loaded = loaded
         self.body = loaded.model.base_model
-        self.limit = int(memory_mb * 2**20)
-        self.room = batch_room(loaded.device) if batch_tokens is None else batch_tokens
+        gpu = loaded.device.startswith("cuda")
+        self.limit = int(2**20 * ((GPU_MB if gpu else CPU_MB) if memory_mb is None else memory_mb))
+        self.room = (GPU_BATCH if gpu else 0) if batch_tokens is None else batch_tokens
         self.counts = Counts()
         self.batcher: Batcher[Ask, Answer] = Batcher(self._pass, self._fits)
         self._kept: OrderedDict[int, Kept] = OrderedDict()  # touched by whoever leads a batch, one at a time
@@ -187,15 +191,6 @@ class Engine:
         self._kept[self._next] = kept
         self._next += 1
         self._bytes += kept.size
-
-
-def batch_room(device: str) -> int:
-    """Tokens that questions of several episodes may share in one pass when the user does not say: none on a CPU.
-
-    A GPU is idle behind one short question.  A CPU is busy with it, so a batch only adds padding
-    (`benchmarks/judge_prefill.py` measures both).
-    """
-    return GPU_BATCH if device.startswith("cuda") else 0
 
 
 def _cat(parts: Sequence[Any], dim: int) -> Any:

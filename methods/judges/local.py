@@ -55,7 +55,7 @@ class LocalJudge:
         dtype: str = "auto",
         device: str = "auto",
         prompt_file: str | None = None,
-        memory_mb: float = 512.0,
+        memory_mb: float | None = None,
         batch_tokens: int | None = None,
     ) -> None:
         self.model = model

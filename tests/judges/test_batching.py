@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -16,8 +17,8 @@ from harness.protocols import Question  # noqa: E402
 from harness.records import Action, DecisionState, Observation  # noqa: E402
 from methods.judges.comparator import LocalComparator  # noqa: E402
 from methods.judges.critic import LocalCritic  # noqa: E402
-from methods.judges.engine import GPU_BATCH, Ask, Engine, batch_room  # noqa: E402
-from methods.judges.weights import Loaded  # noqa: E402
+from methods.judges.engine import CPU_MB, GPU_BATCH, GPU_MB, Ask, Engine  # noqa: E402
+from methods.judges.weights import Loaded, pick_device, pick_dtype  # noqa: E402
 from methods.training import tiny  # noqa: E402
 from tests.judges.test_engine import check  # noqa: E402
 from tests.training.helpers import COLOURS, tiny_comparator, view_of  # noqa: E402
@@ -95,11 +96,19 @@ def test_a_pass_is_bounded_in_tokens_with_its_padding(loaded) -> None:
     assert sorted(sizes)[-2] <= 100  # only the question that is larger by itself goes beyond
 
 
-def test_on_its_own_a_gpu_batches_and_a_cpu_does_not(loaded) -> None:
-    assert batch_room("cpu") == 0 == Engine(loaded).room
-    assert batch_room("cuda") == batch_room("cuda:1") == GPU_BATCH
-    assert not Engine(loaded)._fits([Ask([1], [[2]])] * 2)
-    assert Engine(loaded, batch_tokens=GPU_BATCH)._fits([Ask([1], [[2]])] * 2)
+def test_device_dtype_and_bounds_are_chosen_by_what_there_is(loaded, monkeypatch) -> None:
+    for there, device, dtype, room, held in (
+        (False, "cpu", "float32", 0, CPU_MB),
+        (True, "cuda", "bfloat16", GPU_BATCH, GPU_MB),
+    ):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert pick_device() == device
+        assert pick_dtype("auto", device) == dtype
+        engine = Engine(replace(loaded, device=device))
+        assert (engine.room, engine.limit) == (room, held * 2**20)
+        assert engine._fits([Ask([1], [[2]])] * 2) == (room > 0)
+    own = Engine(replace(loaded, device="cuda"), memory_mb=1, batch_tokens=0)
+    assert (own.room, own.limit) == (0, 2**20)
 
 
 def test_episodes_decide_the_same_together_and_alone(folder) -> None:
