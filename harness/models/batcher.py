@@ -11,8 +11,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar, cast
 
 Ask = TypeVar("Ask")
 Got = TypeVar("Got")
@@ -24,6 +24,8 @@ class _Job(Generic[Ask, Got]):
 
     ask: Ask
     deadline: float | None
+    queued: float = field(default_factory=time.monotonic)
+    begun: float = 0.0
     done: bool = False
     answer: Got | None = None
     error: BaseException | None = None
@@ -49,8 +51,8 @@ class Batcher(Generic[Ask, Got]):
         self._busy = False
         self._changed = threading.Condition()
 
-    def __call__(self, ask: Ask, deadline: float | None = None) -> Got:
-        """The answer to one request.
+    def __call__(self, ask: Ask, deadline: float | None = None) -> tuple[Got, float]:
+        """The answer to one request, and the seconds that it queued before its batch began.
 
         Raises:
             TimeoutError: `deadline` (`time.monotonic()`) passed before the answer came.
@@ -70,7 +72,7 @@ class Batcher(Generic[Ask, Got]):
             self._lead(batch)
         if job.error is not None:
             raise job.error
-        return job.answer  # type: ignore[return-value]  # None only where `run` answers None
+        return cast(Got, job.answer), job.begun - job.queued
 
     def _take(self, own: _Job[Ask, Got]) -> list[_Job[Ask, Got]]:
         """Own the worker, and take what fits one batch with `own`, first come first; the lock is held."""
@@ -99,6 +101,8 @@ class Batcher(Generic[Ask, Got]):
 
     def _answer(self, batch: list[_Job[Ask, Got]]) -> None:
         self.sizes[len(batch)] += 1
+        for job in batch:
+            job.begun = time.monotonic()
         try:
             answers = self._run([job.ask for job in batch])
         except Exception as error:  # noqa: BLE001  raised in the thread whose request it is

@@ -49,11 +49,15 @@ class Counts:
 
 @dataclass
 class Answer:
-    """`hidden` is (suffixes, width); `reused` tokens of the prefix came from the cache, `run` of it did not."""
+    """`hidden` is (suffixes, width); `reused` tokens of the prefix came from the cache, `run` of it did not.
+
+    `waited_s`: seconds in the queue behind other questions.
+    """
 
     hidden: Any
     run: int
     reused: int
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,8 @@ class Engine:
         parts = [
             self.batcher(Ask(ids, suffixes[start : start + MOST]), deadline) for start in range(0, len(suffixes), MOST)
         ]
-        return Answer(torch.cat([part.hidden for part in parts]), parts[0].run, parts[0].reused)
+        hidden, first = torch.cat([part.hidden for part, _ in parts]), parts[0][0]
+        return Answer(hidden, first.run, first.reused, sum(waited for _, waited in parts))
 
     @property
     def kept_bytes(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -119,7 +119,6 @@ class LocalJudge:
             parts.engine.counts.cut += 1
         with torch.inference_mode():
             outputs = parts.head(answer.hidden).float().cpu()
-        usages = [
-            Usage(1, len(prefix) + len(end), 0, answer.reused if i == 0 else len(prefix)) for i, end in enumerate(ends)
-        ]
+        usages = [Usage(1, len(prefix) + len(end), 0, len(prefix)) for end in ends]
+        usages[0] = replace(usages[0], cached=answer.reused, waited_s=answer.waited_s)
         return Scored(outputs, usages, cut)

@@ -166,5 +166,19 @@ def test_a_questions_error_and_deadline_are_its_own(loaded) -> None:
         go.set()
         check(loaded, first.result(10), [11, 12], [[13]])
         check(loaded, good.result(10), [14, 15], [[16]])
+        assert first.result().waited_s < good.result().waited_s
         assert isinstance(bad.exception(10), IndexError)
     assert engine.counts.calls == 2
+
+
+def test_judges_do_not_begin_what_comes_too_late(folder) -> None:
+    acts = [Action("click[red]", "red"), Action("click[blue]", "blue")]
+    judge, critic = LocalComparator(folder, strict=False), LocalCritic(folder)
+    for left, late in ((60.0, False), (-1.0, True)):
+        question = Question(STATE, view_of("red", list(COLOURS), []), deadline=time.monotonic() + left)
+        for ask in (lambda q: judge.compare(q, [(acts[0], acts[1])]), lambda q: critic.score(q, acts)):
+            if late:
+                with pytest.raises(TimeoutError):
+                    ask(question)
+            else:
+                assert ask(question)[0].usage.waited_s < 60

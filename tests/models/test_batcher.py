@@ -41,7 +41,7 @@ def waiting(batcher: Batcher[int, int], count: int) -> None:
 
 def outcome(batcher: Batcher[int, int], ask: int, deadline: float | None = None) -> object:
     try:
-        return batcher(ask, deadline)
+        return batcher(ask, deadline)[0]
     except Exception as error:
         return error
 
@@ -56,11 +56,12 @@ def test_who_waits_together_is_answered_together() -> None:
         rest = [pool.submit(batcher, number) for number in range(10)]
         waiting(batcher, 10)
         worker.go.set()
-        assert first.result(10) == 200
-        assert [one.result(10) for one in rest] == [2 * number for number in range(10)]
+        assert first.result(10)[0] == 200
+        assert [one.result(10)[0] for one in rest] == [2 * number for number in range(10)]
+        assert all(one.result()[1] > 0 for one in rest)  # seconds queued
     assert sorted(len(batch) for batch in worker.batches) == [1, 2, 4, 4]
     assert batcher.sizes == {1: 1, 4: 2, 2: 1}
-    assert batcher(7) == 14  # alone: at once
+    assert batcher(7)[0] == 14  # alone: at once
 
 
 def test_an_error_is_raised_where_it_was_caused() -> None:
@@ -77,7 +78,7 @@ def test_an_error_is_raised_where_it_was_caused() -> None:
     assert first.result() == 2
     assert (found[0], found[2]) == (4, 8)
     assert [str(found[i]) for i in (1, 3)] == ["no doubling of -3", "no doubling of -5"]
-    assert batcher(5) == 10
+    assert batcher(5)[0] == 10
 
 
 def test_a_deadline_is_kept_in_the_queue_and_behind_a_running_batch() -> None:
@@ -93,11 +94,11 @@ def test_a_deadline_is_kept_in_the_queue_and_behind_a_running_batch() -> None:
         assert time.monotonic() - began < 5
         patient = pool.submit(batcher, 3, time.monotonic() + 60)
         worker.go.set()
-        assert (first.result(10), patient.result(10)) == (2, 6)
+        assert (first.result(10)[0], patient.result(10)[0]) == (2, 6)
     assert [2] not in worker.batches  # nobody worked for who had left
     with pytest.raises(TimeoutError):
         batcher(4, time.monotonic() - 1)
-    assert batcher(4) == 8
+    assert batcher(4)[0] == 8
 
 
 def test_an_interrupted_leader_leaves_nobody_waiting() -> None:
@@ -116,7 +117,7 @@ def test_an_interrupted_leader_leaves_nobody_waiting() -> None:
         rest = [pool.submit(batcher, number) for number in (2, 3)]
         waiting(batcher, 2)
         worker.go.set()
-        assert first.result(10) == 2
+        assert first.result(10)[0] == 2
         errors = {type(one.exception(10)) for one in rest}
     assert errors == {KeyboardInterrupt, RuntimeError}
-    assert batcher(4) == 8
+    assert batcher(4)[0] == 8
