@@ -138,12 +138,17 @@ def total(rounds: Sequence[Times]) -> Times:
 
 
 def agreement(one: Any, other: Any) -> dict[str, Any]:
-    """Largest logit difference, how many decisions differ, and how close they were: letters and margins of `other`."""
-    best = other.topk(2, -1).values
+    """Largest logit difference, how many decisions differ, and how close they were: letters and margins of `other`.
+
+    A model that was not trained for this has a favourite letter, which hides all differences; so decisions are counted
+    once more with each letter's median logit (of `other`) taken away.
+    """
+    best, usual = other.topk(2, -1).values, other.median(0).values
     return {
         "max_logit_difference": float((one - other).abs().max()),
         "decisions": len(one),
         "decisions_differ": int((one.argmax(-1) != other.argmax(-1)).sum()),
+        "differ_without_favourite": int(((one - usual).argmax(-1) != (other - usual).argmax(-1)).sum()),
         "letters_ABT": other.argmax(-1).bincount(minlength=3).tolist(),
         "median_margin": float((best[:, 0] - best[:, 1]).median()),
     }
