@@ -62,7 +62,10 @@ FIELDS: Final[tuple[tuple[str, Kind, str], ...]] = (
     *((f"{role}_calls", "int", f"model calls of the {role}") for role in TOKEN_ROLES),
     *((f"{role}_prompt", "int", f"prompt tokens of the {role}; empty when not reported") for role in TOKEN_ROLES),
     *((f"{role}_completion", "int", f"completion tokens of the {role}; empty when unknown") for role in TOKEN_ROLES),
-    *((f"{role}_cached", "int", f"prompt tokens of the {role} that a provider's prefix cache held") for role in TOKEN_ROLES),
+    *(
+        (f"{role}_cached", "int", f"prompt tokens of the {role} that a provider's prefix cache held")
+        for role in TOKEN_ROLES
+    ),
     *((f"{role}_reasoning", "int", f"completion tokens of the {role} that were thoughts") for role in TOKEN_ROLES),
     *(
         (f"{role}_saved_{kind}", "int", f"{kind} tokens of the {role} that the response cache gave: not billed")
