@@ -17,7 +17,7 @@ LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "†": r"\textsuperscript{\textdagger}", "×": r"$\times$",
-    "[": "{[}", "]": "{]}",
+    "−": "$-$", "[": "{[}", "]": "{]}",
 }  # fmt: skip
 WIDE: Final = 8
 
