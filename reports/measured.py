@@ -53,7 +53,7 @@ def lay_out(source: Tracked, shape: Shape, found: Measure) -> Table:
         title=f"{source.study}: {shape.title}",
         columns=[Column(head, numeric=digits is not None) for _, head, digits in columns],
         body=[[cell(row, name, digits) for name, _, digits in columns] for row in found.rows],
-        caption=[*shape.caption, *_interval(found.rows), f"Measured by `{found.made_by}`."],
+        caption=[*shape.caption, *_interval(found.rows), f"Measured by {found.made_by}."],
         notes=[*found.notes],
         data=[dict(row) for row in found.rows],
     )

@@ -7,7 +7,7 @@ from reports.measured import Shape, measured
 from reports.table import Table
 
 ORDER = 13
-NEEDS = "cota-bench diversity STUDY (a study with a section `diversity`)"
+NEEDS = "cota-bench diversity STUDY (a study with a section diversity)"
 SHAPE = Shape(
     "diversity",
     "distinct actions.",

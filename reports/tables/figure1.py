@@ -15,8 +15,8 @@ CLASSES = ("adopt", "keep", "novel")
 
 
 def advised(source: Tracked) -> list[Group]:
-    """Groups with at least one replan."""
-    return [group for group in groups(source) if total(group.rows, "replans")]
+    """Groups with at least one answer to a recommendation: a self-check or free feedback recommends no action."""
+    return [group for group in groups(source) if total(group.rows, "replans") and total(group.rows, "winners")]
 
 
 def build(source: Tracked) -> Table | None:

@@ -7,7 +7,7 @@ from reports.measured import Shape, measured
 from reports.table import Table
 
 ORDER = 10
-NEEDS = "cota-bench train JUDGE STUDY (a study with a section `training`)"
+NEEDS = "cota-bench train JUDGE STUDY (a study with a section training)"
 SHAPE = Shape(
     "table10",
     "offline cost.",

@@ -7,7 +7,7 @@ from reports.measured import Shape, measured
 from reports.table import Table
 
 ORDER = 4
-NEEDS = "cota-bench pairs STUDY (a study with a section `training`)"
+NEEDS = "cota-bench pairs STUDY (a study with a section training)"
 SHAPE = Shape(
     "table4",
     "pairs of branches.",

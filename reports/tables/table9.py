@@ -47,7 +47,7 @@ def build(source: Tracked) -> Table | None:
         caption=[
             "Preference consistency: preferences that both orders of a held-out pair agree on. End reward and zero "
             "reward: scored episodes. Brackets: 95% interval, over tasks for the last two.",
-            *([f"Judged by `{known.made_by}`."] if known else []),
+            *([f"Judged by {known.made_by}."] if known else []),
             *caption.simulated_in(source),
         ],
         notes=_notes(rows, known.notes if known else None),
