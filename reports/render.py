@@ -17,11 +17,12 @@ from reports.table import Column, Entry, Table
 LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "†": r"\textsuperscript{\textdagger}", "×": r"$\times$",
+    "|": r"\textbar{}", '"': "''", "–": "--", "†": r"\textsuperscript{\textdagger}", "×": r"$\times$",
     "−": "$-$", "[": "{[}", "]": "{]}",
 }  # fmt: skip
-WIDE: Final = 8
-LONG: Final = 28
+LONG: Final = 24
+# Shrinks a table that is wider than the line, and leaves any other as it is.
+FIT: Final = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def markdown(table: Table) -> str:
@@ -37,7 +38,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """The table as LaTeX `table` environments; needs the packages booktabs and, when wide, graphicx.
+    """The table as LaTeX `table` environments; needs the packages booktabs and graphicx.
 
     A table longer than a page is cut into parts of `LONG` rows, caption with the first, notes with the last.
     """
@@ -60,7 +61,7 @@ def latex(table: Table) -> str:
 
 def document(study: str, tables: Iterable[Table]) -> str:
     """A LaTeX document that holds every table of a report; compile it where their `.tex` files lie."""
-    head = [r"\documentclass[a4paper]{article}", r"\usepackage[T1]{fontenc}", r"\usepackage[utf8]{inputenc}"]
+    head = [r"\documentclass[a4paper]{article}", r"\usepackage[utf8]{inputenc}"]
     head += [r"\usepackage{booktabs}", r"\usepackage{graphicx}", r"\usepackage[margin=18mm]{geometry}"]
     # Floats wait for pages; a table a page is cleared, so that their number has no limit.
     body = [rf"\input{{{table.name}.tex}}\clearpage" for table in tables]
@@ -69,14 +70,12 @@ def document(study: str, tables: Iterable[Table]) -> str:
 
 def _latex(table: Table) -> str:
     spec = "".join("r" if column.numeric else "l" for column in table.columns)
-    wide = len(table.columns) > WIDE
-    lines = ["% needs \\usepackage{booktabs}" + (" and \\usepackage{graphicx}" if wide else "")]
+    lines = [r"% needs \usepackage{booktabs} and \usepackage{graphicx}"]
     lines += [r"\begin{table}[t]", r"\centering", rf"\caption{{{_caption(table)}}}", rf"\label{{tab:{table.name}}}"]
-    lines += [r"\small"] + ([r"\resizebox{\linewidth}{!}{%"] if wide else [])
-    lines += [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", *_tex_heads(table.columns), r"\midrule"]
+    lines += [r"\small", FIT, rf"\begin{{tabular}}{{{spec}}}", r"\toprule", *_tex_heads(table.columns), r"\midrule"]
     for row in table.body:
         lines += _tex_row(row)
-    lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
+    lines += [r"\bottomrule", r"\end{tabular}}"]
     if table.notes:
         lines += ["", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize\raggedright"]
         lines += [rf"{tex(note)}\par" for note in table.notes] + [r"\end{minipage}"]
