@@ -84,7 +84,7 @@ def other_convention(found: Sequence[Performance]) -> list[str]:
         for item in found
         if item.conventions_differ
     ]
-    return [f"With errors counted as 0 instead of left out: {'; '.join(parts)}."] if parts else []
+    return [f"With errors counted as 0 instead of left out: {listed(parts)}."] if parts else []
 
 
 def unscored(found: Sequence[Performance]) -> list[str]:
@@ -92,7 +92,7 @@ def unscored(found: Sequence[Performance]) -> list[str]:
     parts = [f"{name(item)} {item.unscored}" for item in found if item.unscored]
     if not parts:
         return []
-    return [f"Ended but not scored here (their tasks need a judge that is not configured): {'; '.join(parts)}."]
+    return [f"Ended but not scored here (their tasks need a judge that is not configured): {listed(parts)}."]
 
 
 def missing(source: Tracked, found: Sequence[Performance]) -> list[str]:
