@@ -42,7 +42,8 @@ def chart(source: Tracked, actors: Sequence[str], found: Sequence[Performance]) 
     methods = list(dict.fromkeys(item.method for item in found))
     names = [label(method) for method in methods]
     room = 0.085 * max(map(len, names), default=0)
-    width, height = 2.6 * max(len(environments), 1) + room, (0.28 * len(methods) + 0.8) * len(actors) + 0.8
+    tall = max(0.28 * len(methods) + 0.8, 1.75 if len(actors) > 1 else 0.0)
+    width, height = 2.6 * max(len(environments), 1) + room, tall * len(actors) + 0.8
     figure = blank(width, height)
     axes = figure.subplots(len(actors), max(len(environments), 1), squeeze=False)
     for row, actor in zip(axes, actors, strict=True):
@@ -53,7 +54,8 @@ def chart(source: Tracked, actors: Sequence[str], found: Sequence[Performance]) 
             _panel(axis, environment, methods, here)
             axis.set_yticks(range(len(methods)), names if i == 0 else [""] * len(methods), fontsize=9)
         if len(actors) > 1:
-            row[0].set_ylabel(label(actor, 22) + (" (sim.)" if simulated else ""), fontsize=9, fontweight="bold")
+            name = label(actor, int((tall - 0.5) / 0.085)) + ("\n(simulated)" if simulated else "")
+            row[0].set_ylabel(name, fontsize=9, fontweight="bold")
         else:
             title = f"{label(source.study)}: {label(actor)}{' (simulated actor)' if simulated else ''}"
             figure.suptitle(title, fontsize=11)
