@@ -82,17 +82,27 @@ def cell(row: Line, name: str, digits: int | None) -> Entry:
 
 
 def _others(shape: Shape, rows: Sequence[Line]) -> list[tuple[str, str, int | None]]:
-    """Columns that the measure has beyond the shape's, without the ends of intervals."""
+    """Columns that the measure has beyond the shape's, without what belongs to another: ends of intervals and n."""
     known = {name for name, _, _ in shape.columns}
-    names = dict.fromkeys(name for row in rows for name in row if name not in known and not name.endswith(ENDS))
-    return [(name, name.replace("_pct", " (%)").replace("_", " "), _digits(rows, name)) for name in names]
+    every = dict.fromkeys(name for row in rows for name in row)
+    names = [name for name in every if name not in known and not name.endswith(ENDS)]
+    names = [name for name in names if name.removesuffix("_n") == name or name.removesuffix("_n") not in every]
+    return [(name, _words(name), _digits(rows, name)) for name in names]
+
+
+def _words(name: str) -> str:
+    """A column's name as a heading."""
+    text = name.replace("_pct", " (%)").replace("_", " ")
+    return text if text == "n" else text[:1].upper() + text[1:]
 
 
 def _digits(rows: Sequence[Line], name: str) -> int | None:
     values = [row.get(name) for row in rows if row.get(name) is not None]
     if not values or any(number(value) is None for value in values):
         return None
-    return 0 if all(isinstance(value, int) for value in values) else 3
+    if all(isinstance(value, int) for value in values):
+        return 0
+    return 1 if name.endswith("_pct") else 3
 
 
 def _interval(rows: Sequence[Line]) -> list[str]:

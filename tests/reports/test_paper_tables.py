@@ -14,7 +14,7 @@ from harness.records import Action, Candidate, Episode, Review, Usage, Vote
 from harness.tracking.plan import PlannedCell
 from reports import render
 from reports.contrasts import contrasts
-from reports.table import Table
+from reports.table import Column, Entry, Table
 from reports.tables import (
     absent,
     build_all,
@@ -207,13 +207,17 @@ def test_measures_become_tables() -> None:
             "cota-bench evaluate-judge x",
         ),
         Measure("table10", ({"environment": "webshop", "total_hours": 0.25, "hardware": "2 cores"},), "y", ("CPU.",)),
-        Measure("comparator", ({"environment": "webshop", "accuracy_pct": 61.5},), "y"),
+        Measure(
+            "comparator", ({"environment": "webshop", "accuracy_pct": 61.5, "accuracy_pct_n": 8, "x_pct": 0.5},), "y"
+        ),
         Measure("diversity", ({"sampler": "actor", "distinct_actions_mean": 2.28, "actor": "hot"},), "y"),
     ]
     source = of(cells(methods=("origin",), tasks=1, **ONE), measures=made)
     seventh = table7.build(source)
     assert seventh is not None
     assert "| webshop | 0.500 [0.400, 0.600] | – | 9 |" in render.markdown(seventh)
+    heads = [column.head for column in (comparator.build(source) or seventh).columns]
+    assert heads == ["Environment", "Accuracy (%)", "X (%)"]
     tenth = table10.build(source)
     assert tenth is not None
     assert "CPU." in tenth.notes
@@ -335,3 +339,12 @@ def test_out_of_range_is_refused_by_every_reader() -> None:
     for module in (paired, iqm, table2):
         with pytest.raises(UsageError, match=r"outside\s+\[0, 1\]"):
             module.build(of(source.cells, lambda c, t: make_episode(c, t, reward=1.5)))
+
+
+def test_a_long_latex_table_is_cut_into_parts() -> None:
+    lines = [[Entry(str(i))] for i in range(50)]
+    text = render.latex(Table("t", "Title.", [Column("i")], lines, ["Said once."], ["Noted once."]))
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
+    assert (text.count("Said once."), text.count("Noted once.")) == (1, 1)
+    assert [text.count(f"Title ({i} of 3).") for i in (1, 2, 3)] == [1, 1, 1]
+    assert all(f"\n{i} \\\\" in text for i in range(50))
