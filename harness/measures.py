@@ -78,3 +78,9 @@ def read_measure(results: Path, name: str) -> Measure | None:
 def names(results: Path) -> Sequence[str]:
     """Measures of a study, by name."""
     return sorted(path.stem for path in (results / FOLDER).glob("*.json"))
+
+
+def read_all(results: Path) -> dict[str, Measure]:
+    """Every measure in a folder, by name. Raises `UsageError` for a damaged or newer file."""
+    found = ((name, read_measure(results, name)) for name in names(results))
+    return {name: measure for name, measure in found if measure is not None}

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from harness.codec import to_json
 from harness.records import Episode
 
-ROW_VERSION: Final = 1
+ROW_VERSION: Final = 2
 Kind = Literal["str", "int", "float", "bool"]
 Scalar = str | int | float | bool | None
 Row = dict[str, Scalar]
@@ -62,6 +62,16 @@ FIELDS: Final[tuple[tuple[str, Kind, str], ...]] = (
     *((f"{role}_calls", "int", f"model calls of the {role}") for role in TOKEN_ROLES),
     *((f"{role}_prompt", "int", f"prompt tokens of the {role}; empty when not reported") for role in TOKEN_ROLES),
     *((f"{role}_completion", "int", f"completion tokens of the {role}; empty when unknown") for role in TOKEN_ROLES),
+    *(
+        (f"{role}_cached", "int", f"prompt tokens of the {role} that a provider's prefix cache held")
+        for role in TOKEN_ROLES
+    ),
+    *((f"{role}_reasoning", "int", f"completion tokens of the {role} that were thoughts") for role in TOKEN_ROLES),
+    *(
+        (f"{role}_saved_{kind}", "int", f"{kind} tokens of the {role} that the response cache gave: not billed")
+        for role in TOKEN_ROLES
+        for kind in ("prompt", "completion")
+    ),
     ("simulated", "str", "simulated parts, comma separated"),
     ("unscored_why", "str", "why the episode cannot be scored here"),
 )
@@ -94,8 +104,10 @@ def record_row(data: Mapping[str, Any]) -> Row:
         **_review_counts(reviews),
     }
     row |= {f"{role}_s": float(data["seconds"].get(role, 0.0)) for role in ROLES}
-    for kind in ("calls", "prompt", "completion"):
+    for kind in ("calls", "prompt", "completion", "cached", "reasoning"):
         row |= {f"{role}_{kind}": usage[role].get(kind, 0) for role in TOKEN_ROLES}
+    saved = ("saved_prompt", "saved_completion")
+    row |= {f"{role}_{kind}": usage[role].get(kind, 0) for role in TOKEN_ROLES for kind in saved}
     row["simulated"] = ",".join(sorted(data.get("simulated", ())))
     row["unscored_why"] = str(data.get("info", {}).get("unscored", "")) if data["reward"] is None else ""
     return row

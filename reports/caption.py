@@ -31,15 +31,15 @@ def span(values: Sequence[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
-def interval(found: Sequence[Performance]) -> str:
-    """Which interval is in brackets."""
+def interval(found: Sequence[Performance], *, timed: bool = True) -> str:
+    """Which interval is in brackets; `timed` when the table has an Avg. T."""
     kinds = {item.metric for item in found}
     parts = []
     if "mean_reward" in kinds:
-        parts.append("bootstrap over tasks for mean rewards and Avg. T")
+        parts.append(f"bootstrap over tasks for mean rewards{' and Avg. T' if timed else ''}")
     if "success_rate" in kinds:
         parts.append("Wilson with the effective n under clustering by task for success rates")
-    if kinds == {"success_rate"}:
+    if kinds == {"success_rate"} and timed:
         parts.append("bootstrap over tasks for Avg. T")
     return f"Brackets: 95% interval ({'; '.join(parts)}); none where fewer than two tasks are scored."
 
@@ -62,6 +62,14 @@ def simulated(parts: Iterable[str]) -> str:
     return f"SIMULATED: {what}.{more} These numbers are not comparable with published ones."
 
 
+def simulated_in(source: Tracked) -> list[str]:
+    """The warning of a whole study, as a list that is empty when nothing in it is simulated."""
+    if "simulated" not in source.memo:
+        source.memo["simulated"] = {p for row in source.rows for p in str(row["simulated"] or "").split(",") if p}
+    text = simulated(source.memo["simulated"])
+    return [text] if text else []
+
+
 def marks(found: Sequence[Performance]) -> list[str]:
     """What the mark on an incomplete mean stands for."""
     if not any(item.incomplete for item in found):
@@ -76,7 +84,7 @@ def other_convention(found: Sequence[Performance]) -> list[str]:
         for item in found
         if item.conventions_differ
     ]
-    return [f"With errors counted as 0 instead of left out: {'; '.join(parts)}."] if parts else []
+    return [f"With errors counted as 0 instead of left out: {listed(parts)}."] if parts else []
 
 
 def unscored(found: Sequence[Performance]) -> list[str]:
@@ -84,7 +92,7 @@ def unscored(found: Sequence[Performance]) -> list[str]:
     parts = [f"{name(item)} {item.unscored}" for item in found if item.unscored]
     if not parts:
         return []
-    return [f"Ended but not scored here (their tasks need a judge that is not configured): {'; '.join(parts)}."]
+    return [f"Ended but not scored here (their tasks need a judge that is not configured): {listed(parts)}."]
 
 
 def missing(source: Tracked, found: Sequence[Performance]) -> list[str]:

@@ -16,9 +16,12 @@ def report(
         str | None,
         typer.Option(help="Read this MLflow store; default: MLFLOW_TRACKING_URI, else SQLite in the folder."),
     ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="`paper` adds a table of the published values beside these.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; default: results/STUDY/report.")] = None,
 ) -> None:
-    """Write the tables of a study from its ledger, or from MLflow with identical numbers."""
+    """Write the tables and figures of a study from its ledger, or from MLflow with identical numbers."""
     from harness.cli.tracked import study_folder
     from harness.tracking.client import resolve_uri
     from reports.frames import open_source
@@ -29,7 +32,7 @@ def report(
     folder = results / study_name(study) if tracked else study_folder(study, results)
     name = folder.name
     source = open_source(resolve_uri(tracking_uri, results), name) if tracked else open_source(folder)
-    paths = write_report(source, out or folder / "report")
+    paths = write_report(source, out or folder / "report", against=against)
     typer.echo(f"From {source.origin}: {len(source.rows)} episodes. Wrote {paths[0]} and {len(paths) - 1} more files.")
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
-from harness.rows import Row
+from harness.rows import Row, Scalar
 from harness.tracking.plan import PlannedCell
 from harness.tracking.read import from_mlflow, studies
 from harness.tracking.tracked import Tracked, from_ledger
+from reports.names import method_plugin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,11 +66,35 @@ class Group:
         self.method, self.actor, self.environment = method, actor, environment
         self.cells = tuple(cells)
         self.rows: list[Row] = []
+        self._outcomes: dict[str, list[Row]] = {}
+        self._scores: dict[tuple[str, int], float] | None = None
 
     @property
     def metric(self) -> str:
         """`mean_reward` or `success_rate`."""
         return self.cells[0].metric
+
+    @property
+    def plugin(self) -> str:
+        """The method's plugin: what it is, whatever it is called."""
+        return method_plugin(self.cells[0])
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(method, actor, environment)."""
+        return self.method, self.actor, self.environment
+
+    def param(self, name: str) -> Scalar:
+        """A parameter of the plan such as ``method.params.k``, or None when it is not known."""
+        return self.cells[0].params.get(name)
+
+    def scores(self) -> dict[tuple[str, int], float]:
+        """(task, seed) to score, of scored episodes."""
+        if self._scores is None:
+            self._scores = {
+                (str(row["task_id"]), int(row["seed"] or 0)): score(row, self.metric) for row in self.of("scored")
+            }
+        return self._scores
 
     @property
     def planned(self) -> int:
@@ -83,13 +108,21 @@ class Group:
         return ", ".join(sorted(reasons)) if all(reasons) else ""
 
     def of(self, outcome: str) -> list[Row]:
-        """Rows of one outcome: scored, unscored, error, skipped."""
-        return [row for row in self.rows if row["outcome"] == outcome]
+        """Rows of one outcome: scored, unscored, error, skipped. All rows must be in."""
+        if not self._outcomes:
+            for row in self.rows:
+                self._outcomes.setdefault(str(row["outcome"]), []).append(row)
+        return self._outcomes.get(outcome, [])
 
     @property
     def missing(self) -> int:
         """Planned episodes that have no row, or one that says skipped."""
         return max(0, self.planned - len(self.rows) + len(self.of("skipped")))
+
+    @property
+    def incomplete(self) -> bool:
+        """A mean over its scored episodes does not stand for all that was planned."""
+        return not self.skipped and (self.missing > 0 or bool(self.of("error")))
 
     @property
     def simulated(self) -> tuple[str, ...]:

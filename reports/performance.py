@@ -34,6 +34,8 @@ class Performance:
         errors: Failed, timed out or unparsed episodes.
         unscored: Ended, but cannot be scored here.
         simulated: Simulated parts.
+        skipped: Why nothing of it was run, or empty.
+        plugin: What the method is, whatever its label.
     """
 
     method: str
@@ -49,6 +51,7 @@ class Performance:
     unscored: int
     simulated: tuple[str, ...]
     skipped: str
+    plugin: str = ""
 
     @property
     def incomplete(self) -> bool:
@@ -96,21 +99,28 @@ def generator(study: str, *labels: str) -> np.random.Generator:
 
 
 def _performance(study: str, group: Group, base: Group | None) -> Performance:
-    labels = (group.method, group.actor, group.environment)
+    labels = group.key
+    scored = _estimate(group.of("scored"), (), group.metric, generator(study, *labels, "scored"))
+    errors = group.of("error")
+    # Without errors both conventions are the same sample, and get the same interval.
+    zeros = (
+        _estimate(group.of("scored"), errors, group.metric, generator(study, *labels, "zeros")) if errors else scored
+    )
     return Performance(
         method=group.method,
         actor=group.actor,
         environment=group.environment,
         metric=group.metric,
-        scored=_estimate(group.of("scored"), (), group.metric, generator(study, *labels, "scored")),
-        zeros=_estimate(group.of("scored"), group.of("error"), group.metric, generator(study, *labels, "zeros")),
+        scored=scored,
+        zeros=zeros,
         avg_t=average_t(group, base, generator(study, *labels, "avg_t")) if base else EMPTY,
         planned=group.planned,
         missing=group.missing,
-        errors=len(group.of("error")),
+        errors=len(errors),
         unscored=len(group.of("unscored")),
         simulated=group.simulated,
         skipped=group.skipped,
+        plugin=group.plugin,
     )
 
 

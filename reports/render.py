@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -16,10 +17,12 @@ from reports.table import Column, Entry, Table
 LATEX: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "†": r"\textsuperscript{\textdagger}", "×": r"$\times$",
-    "[": "{[}", "]": "{]}",
+    "|": r"\textbar{}", '"': "''", "–": "--", "†": r"\textsuperscript{\textdagger}", "×": r"$\times$",
+    "−": "$-$", "[": "{[}", "]": "{]}",
 }  # fmt: skip
-WIDE: Final = 8
+LONG: Final = 24
+# Shrinks a table that is wider than the line, and leaves any other as it is.
+FIT: Final = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def markdown(table: Table) -> str:
@@ -35,16 +38,44 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """The table as a LaTeX `table` environment; needs the packages booktabs and, when wide, graphicx."""
+    """The table as LaTeX `table` environments; needs the packages booktabs and graphicx.
+
+    A table longer than a page is cut into parts of `LONG` rows, caption with the first, notes with the last.
+    """
+    parts = [table.body[start : start + LONG] for start in range(0, len(table.body), LONG)] or [table.body]
+    made = []
+    for i, body in enumerate(parts):
+        first, last = i == 0, i == len(parts) - 1
+        count = f" ({i + 1} of {len(parts)})" if len(parts) > 1 else ""
+        part = replace(
+            table,
+            name=table.name if first else f"{table.name}-{i + 1}",
+            title=table.title.removesuffix(".") + count + "." if count else table.title,
+            body=body,
+            caption=table.caption if first else (),
+            notes=table.notes if last else (),
+        )
+        made.append(_latex(part))
+    return "\n".join(made)
+
+
+def document(study: str, tables: Iterable[Table]) -> str:
+    """A LaTeX document that holds every table of a report; compile it where their `.tex` files lie."""
+    head = [r"\documentclass[a4paper]{article}", r"\usepackage[utf8]{inputenc}"]
+    head += [r"\usepackage{booktabs}", r"\usepackage{graphicx}", r"\usepackage[margin=18mm]{geometry}"]
+    # Floats wait for pages; a table a page is cleared, so that their number has no limit.
+    body = [rf"\input{{{table.name}.tex}}\clearpage" for table in tables]
+    return "\n".join([f"% {tex(study)}", *head, r"\begin{document}", *body, r"\end{document}", ""])
+
+
+def _latex(table: Table) -> str:
     spec = "".join("r" if column.numeric else "l" for column in table.columns)
-    wide = len(table.columns) > WIDE
-    lines = ["% needs \\usepackage{booktabs}" + (" and \\usepackage{graphicx}" if wide else "")]
+    lines = [r"% needs \usepackage{booktabs} and \usepackage{graphicx}"]
     lines += [r"\begin{table}[t]", r"\centering", rf"\caption{{{_caption(table)}}}", rf"\label{{tab:{table.name}}}"]
-    lines += [r"\small"] + ([r"\resizebox{\linewidth}{!}{%"] if wide else [])
-    lines += [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", *_tex_heads(table.columns), r"\midrule"]
+    lines += [r"\small", FIT, rf"\begin{{tabular}}{{{spec}}}", r"\toprule", *_tex_heads(table.columns), r"\midrule"]
     for row in table.body:
         lines += _tex_row(row)
-    lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
+    lines += [r"\bottomrule", r"\end{tabular}}"]
     if table.notes:
         lines += ["", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize\raggedright"]
         lines += [rf"{tex(note)}\par" for note in table.notes] + [r"\end{minipage}"]

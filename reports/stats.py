@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Values = Sequence[float] | Floats
 Z95: Final = 1.959963984540054
 RESAMPLES: Final = 2000
 CHUNK: Final = 1 << 20  # resampled tasks held at once
@@ -41,7 +42,7 @@ EMPTY: Final = Estimate(None, None, None, 0, 0)
 
 
 def mean_by_task(
-    values: Sequence[float],
+    values: Values,
     tasks: Sequence[Hashable],
     rng: np.random.Generator,
     *,
@@ -63,7 +64,7 @@ def mean_by_task(
     Raises:
         ValueError: lengths differ, or a value is not finite.
     """
-    sums, counts = _by_task(values, tasks)
+    sums, counts = by_task(values, tasks)
     return _ratio(sums, counts, rng, n=len(values), resamples=resamples, level=level)
 
 
@@ -90,7 +91,7 @@ def effective_n(values: Sequence[float], tasks: Sequence[Hashable]) -> float:
     [1, n / tasks]; with no spread at all it cannot be estimated and the number of tasks is returned.
     Source: Korn & Graubard 1998.
     """
-    sums, counts = _by_task(values, tasks)
+    sums, counts = by_task(values, tasks)
     n, groups = float(counts.sum()), len(sums)
     if groups < 2:
         return float(groups)
@@ -107,7 +108,7 @@ def success_rate(successes: Sequence[float], tasks: Sequence[Hashable]) -> Estim
     """Share of successes (n,) of 0 or 1, with Wilson's interval on the effective n."""
     if not successes:
         return EMPTY
-    values = _finite(successes)
+    values = finite(successes)
     if not np.isin(values, (0.0, 1.0)).all():
         raise ValueError("a success is 0 or 1")
     share, clusters = float(values.mean()), len(set(tasks))
@@ -132,8 +133,8 @@ def paired_ratio(
     """
     if len(ours) != len(base):
         raise ValueError(f"{len(ours)} against {len(base)} values: pairs need both")
-    top, _ = _by_task(ours, tasks)
-    bottom, _ = _by_task(base, tasks)
+    top, _ = by_task(ours, tasks)
+    bottom, _ = by_task(base, tasks)
     return _ratio(top, bottom, rng, n=len(ours), resamples=resamples, level=level)
 
 
@@ -155,7 +156,7 @@ def mean_of_means(
     Returns:
         The estimate; no value when any sample is empty, no interval when any has fewer than two tasks.
     """
-    pairs = [_by_task(values, tasks) for values, tasks in parts]
+    pairs = [by_task(values, tasks) for values, tasks in parts]
     n, clusters = sum(len(values) for values, _ in parts), sum(len(sums) for sums, _ in pairs)
     if not pairs or any(len(sums) == 0 for sums, _ in pairs):
         return Estimate(None, None, None, n, clusters)
@@ -194,23 +195,27 @@ def _draws(top: Floats, bottom: Floats, rng: np.random.Generator, resamples: int
     return drawn
 
 
-def _by_task(values: Sequence[float], tasks: Sequence[Hashable]) -> tuple[Floats, Floats]:
-    """(sum, count) a task, tasks in order of their names, so that the order of the rows changes nothing."""
+def by_task(values: Values, tasks: Sequence[Hashable]) -> tuple[Floats, Floats]:
+    """Sum and count of the values (n,) of each task, (t,) each; tasks in order of their names.
+
+    Values are added in ascending order, so that the order of the rows changes nothing, not even in the last digit.
+    Raises ValueError when lengths differ or a value is not finite.
+    """
     if len(values) != len(tasks):
         raise ValueError(f"{len(values)} values for {len(tasks)} tasks")
-    numbers = _finite(values)
-    names = sorted(set(tasks), key=repr)
-    index = {name: i for i, name in enumerate(names)}
+    numbers = finite(values)
+    index = {name: i for i, name in enumerate(sorted(set(tasks), key=repr))}
     where = np.array([index[task] for task in tasks], dtype=np.intp)
-    # fsum: the sum of a task's seeds does not depend on the order in which they were recorded.
-    groups: list[list[float]] = [[] for _ in names]
-    for position, number in zip(where, numbers, strict=True):
-        groups[position].append(float(number))
-    sums = np.array([math.fsum(group) for group in groups], dtype=np.float64)
-    return sums, np.array([len(group) for group in groups], dtype=np.float64)
+    counts = np.bincount(where, minlength=len(index)).astype(np.float64)
+    if not len(numbers):
+        return np.zeros(0), counts
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.intp)
+    sums: Floats = np.add.reduceat(numbers[np.lexsort((numbers, where))], starts)
+    return sums, counts
 
 
-def _finite(values: Sequence[float]) -> Floats:
+def finite(values: Values) -> Floats:
+    """Values (n,) as an array. Raises ValueError when one of them is NaN or infinite."""
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError("a value is not finite")

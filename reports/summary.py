@@ -48,7 +48,8 @@ def summarise(source: Tracked) -> Summary:
     for (method, actor), items in sorted(by_group.items(), key=lambda entry: actors.index(entry[0][1])):
         parts = [group for group in every if (group.method, group.actor) == (method, actor)]
         artifacts = {"performance.png": charts[actor]}
-        artifacts |= {name if name == "report.md" else f"tables/{name}": text.encode() for name, text in files.items()}
+        artifacts["report.md"] = files["report.md"].encode()
+        artifacts |= {f"tables/{name}": text.encode() for name, text in files.items() if name.endswith(".csv")}
         runs.append(
             SummaryRun(
                 method=method,

@@ -83,3 +83,31 @@ def flat(prefix: str, estimate: Estimate) -> dict[str, Scalar]:
         f"{prefix}_n": estimate.n,
         f"{prefix}_tasks": estimate.clusters,
     }
+
+
+def percent(estimate: Estimate, digits: int = 1, marks: str = "") -> Entry:
+    """A share in [0, 1] as an entry in percent."""
+    return entry(estimate, digits, 100.0, marks)
+
+
+def signed(estimate: Estimate, digits: int, scale: float = 1.0, marks: str = "") -> Entry:
+    """A difference as an entry: a plus or a minus before each number."""
+    if estimate.value is None:
+        return Entry(DASH)
+    span = ""
+    if estimate.interval:
+        span = f"[{plus(estimate.low, digits, scale)}, {plus(estimate.high, digits, scale)}]"
+    return Entry(plus(estimate.value, digits, scale), span, marks)
+
+
+def plus(value: float | None, digits: int, scale: float = 1.0) -> str:
+    """A number with its sign; one that rounds to zero has none."""
+    if value is None:
+        return DASH
+    text = f"{value * scale:+.{digits}f}"
+    return text[1:] if float(text) == 0.0 else text.replace("-", "−")
+
+
+def shape(metric: str) -> tuple[int, float]:
+    """Digits and scale of a metric as the paper writes it: mean reward to three digits, success in percent to one."""
+    return (3, 1.0) if metric == "mean_reward" else (1, 100.0)

@@ -1,74 +1,113 @@
-"""Writing a report: every table in every format, and one `report.md` to read."""
+"""Writing a report: every table and figure in every format, a `report.md` to read, a `tables.tex` to compile."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from harness.errors import UsageError
 from harness.rows import FIELDS
 from reports import caption, render
+from reports.figures.canvas import FORMATS, Drawing
 from reports.frames import Tracked, open_source
-from reports.tables import build_all
+from reports.table import Table
+from reports.tables import absent, build_all
 
 GLOSSARY: Final = ("outcome", "reward", "success", "wall_s", "waited_s", "work_s", "fired", "adopt", "keep", "novel")
 
 
-def write_report(where: str | Path | Tracked, out: Path, study: str | None = None) -> list[Path]:
-    """Write `report.md` and each table as `.md`, `.tex` and `.csv`.
+def write_report(
+    where: str | Path | Tracked,
+    out: Path,
+    study: str | None = None,
+    *,
+    against: str | None = None,
+    figures: bool = True,
+) -> list[Path]:
+    """Write `report.md`, `tables.tex`, each table as `.md`, `.tex` and `.csv`, each figure as PNG, PDF and SVG.
 
     Args:
         where: `results/<study>`, a tracking URI, or what `open_source` gave.
         out: Folder for the files; made when it is not there.
         study: The study's name, when `where` is a store that holds several.
+        against: `paper` adds a table of published values beside ours.
+        figures: Whether to draw; without matplotlib nothing is drawn and `report.md` says so.
 
     Returns:
         The files, `report.md` first. The same episodes give the same bytes from either source.
 
     Raises:
-        UsageError: nothing to report on, or `out` cannot be written.
+        UsageError: nothing to report on, nothing of that name to compare with, or `out` cannot be written.
     """
     source = where if isinstance(where, Tracked) else open_source(where, study)
-    files = report_files(source)
+    files: dict[str, str | bytes] = dict(report_files(source, against=against))
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return [_write(out / name, text) for name, text in files.items()]
+        paths = [_write(out / name, content) for name, content in files.items()]
+        if figures:
+            for drawing in drawings(source):
+                paths += [_write(out / f"{drawing.name}.{kind}", drawing.render(kind)) for kind in FORMATS]
     except OSError as error:
         raise UsageError(f"The report cannot be written to {out}: {error}. Name another folder with --out.") from error
+    return paths
 
 
-def report_files(source: Tracked) -> dict[str, str]:
-    """The report as texts by file name."""
+def report_files(source: Tracked, *, against: str | None = None) -> dict[str, str]:
+    """The texts of the report by file name; figures are drawn by `drawings`."""
     tables = list(build_all(source))
+    if against is not None:
+        from reports.against import against_tables
+
+        tables += against_tables(source, against)
     files = {}
     for table in tables:
         files[f"{table.name}.md"] = render.markdown(table)
         files[f"{table.name}.tex"] = render.latex(table)
         files[f"{table.name}.csv"] = render.to_csv(table)
-    return {"report.md": _page(source, files), **files}
+    page = _page(source, tables, drawings(source), files)
+    return {"report.md": page, "tables.tex": render.document(source.study, tables), **files}
 
 
-def _page(source: Tracked, files: Mapping[str, str]) -> str:
-    parts = {part for row in source.rows for part in str(row["simulated"] or "").split(",") if part}
+def drawings(source: Tracked) -> Sequence[Drawing]:
+    """Every figure of a study, drawn once; empty when matplotlib is not installed."""
+    from reports.figures import available, draw_all
+
+    if "drawings" not in source.memo:
+        source.memo["drawings"] = list(draw_all(source)) if available() else []
+    found: list[Drawing] = source.memo["drawings"]
+    return found
+
+
+def _page(source: Tracked, tables: Iterable[Table], figures: Sequence[Drawing], files: Mapping[str, str]) -> str:
     planned = sum(len(cell.tasks) for cell in source.cells if not cell.skipped)
     lines = [f"# {render.md(source.study)}", ""]
     lines.append(f"{len(source.cells)} cells, {len(source.rows)} of {planned} planned episodes recorded.")
-    warning = caption.simulated(parts)
-    if warning:
+    for warning in caption.simulated_in(source):
         lines += ["", f"> **{render.md(warning)}**"]
-    for name, text in files.items():
-        if name.endswith(".md"):
-            lines += ["", text.rstrip()]
-    lines += ["", "## Words", ""]
+    for table in tables:
+        lines += ["", files[f"{table.name}.md"].rstrip()]
+    for drawing in figures:
+        lines += ["", f"![{render.md(drawing.title)}]({drawing.name}.png)", ""]
+        lines += [f"**{render.md(drawing.title)}** " + " ".join(render.md(text) for text in drawing.caption)]
+    if not figures:
+        lines += ["", "No figure is drawn: nothing to draw, or matplotlib is not installed."]
+    lines += [*_absent(source), "", "## Words", ""]
     meanings = {name: meaning for name, _, meaning in FIELDS}
     lines += [f"- `{name}`: {meanings[name]}" for name in GLOSSARY]
     return "\n".join(lines) + "\n"
 
 
-def _write(path: Path, text: str) -> Path:
+def _absent(source: Tracked) -> list[str]:
+    found = absent(source)
+    if not found:
+        return []
+    return ["", "## Not in this report", "", *(f"- {name}: needs {render.md(need)}" for name, need in found.items())]
+
+
+def _write(path: Path, content: str | bytes) -> Path:
     part = path.with_suffix(path.suffix + ".part")
-    part.write_text(text, encoding="utf-8")
+    part.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(part, path)
     return path

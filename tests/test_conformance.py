@@ -41,7 +41,7 @@ def test_the_suite_can_fail() -> None:
     assert "A snapshot can be restored more than once and continues exactly" in failed
 
 
-BAD = '''
+BAD = """
 import math
 from harness.actors.mock import MockActor
 from harness.environments.mock import MockEnvironment
@@ -93,7 +93,7 @@ class NoList(MockEnvironment):
 class Twice(MockEnvironment):
     def tasks(self, split):
         return ["test-0", "test-0"]
-'''
+"""
 
 
 @pytest.mark.parametrize(

@@ -64,5 +64,7 @@ def test_harness_imports_neither_methods_nor_reports() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            wrong += [f"{path}: {name}" for name in names if name.split(".")[0] in ("methods", "reports", "experiments")]
+            wrong += [
+                f"{path}: {name}" for name in names if name.split(".")[0] in ("methods", "reports", "experiments")
+            ]
     assert wrong == []

@@ -14,6 +14,7 @@ from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
 from harness.ledger import FILE
+from harness.measures import FOLDER as MEASURES
 from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
@@ -89,10 +90,10 @@ def run_command(
 
 
 def _source(folder: Path) -> str:
-    """Digest of what tables and store are made from: the planned cells with their labels, and the ledger's state."""
+    """Digest of what tables and store are made from: planned cells with their labels, the ledger, the measures."""
     stored = results_.stored_study(folder) or {}
-    ledger = folder / FILE
-    state = [ledger.stat().st_size, ledger.stat().st_mtime_ns] if ledger.exists() else []
+    files = [folder / FILE, *sorted((folder / MEASURES).glob("*.json"))]
+    state = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files if path.exists()]
     return digest([stored.get("cells"), stored.get("skipped"), state])
 
 

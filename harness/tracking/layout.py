@@ -18,6 +18,7 @@ from harness.tracking.plan import PlannedCell
 
 CELL_TAG: Final = "cota.cell"
 GROUP_TAG: Final = "cota.group"
+MEASURES_TAG: Final = "cota.measures"
 LEFT_OUT_TAG: Final = "cota.left_out"
 COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"

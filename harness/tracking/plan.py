@@ -37,6 +37,7 @@ TEXTS: Final = frozenset(
         "dtype",
         "engine",
         "environment",
+        "games",
         "generator",
         "intervention",
         "judge",

@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.codec import parse
 from harness.errors import UsageError, nearest
+from harness.measures import FOLDER, Measure, read_all
 from harness.records import Episode
 from harness.rows import Row
 from harness.tracking import layout, views
@@ -22,6 +23,9 @@ from harness.tracking.plan import PlannedCell
 from harness.tracking.runs import DIGEST, find_runs
 from harness.tracking.table import read_parquet, read_records
 from harness.tracking.tracked import Tracked, tracked
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 DOWNLOADS = 4
 
@@ -68,6 +72,7 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
         folder = _Folder()
         with ThreadPoolExecutor(DOWNLOADS) as pool:
             parts = list(pool.map(lambda item: _fetch(tracking_uri, item[1], folder.path / item[0]), kept.items()))
+        measures = _measures(client, tracking_uri, study, folder.path)
     cells = sorted((cell for cell, _ in parts), key=lambda cell: _position(kept[cell.key]))
     rows = [row for _, some in parts for row in some]
     left_out = int(experiment.tags.get(layout.LEFT_OUT_TAG, "0"))
@@ -75,7 +80,18 @@ def from_mlflow(tracking_uri: str, study: str) -> Tracked:
     links = {
         cell.key: views.run_link(redacted(base), experiment.experiment_id, kept[cell.key].info.run_id) for cell in cells
     }
-    return tracked(f"MLflow {redacted(tracking_uri)}", cells, rows, lambda: folder.records(cells), links, left_out)
+    origin = f"MLflow {redacted(tracking_uri)}"
+    return tracked(origin, cells, rows, lambda: folder.records(cells), links, left_out, measures)
+
+
+def _measures(client: MlflowClient, uri: str, study: str, folder: Path) -> dict[str, Measure]:
+    """What was measured beside the episodes: artefacts of one run of the summary experiment."""
+    experiment = client.get_experiment_by_name(layout.experiment_names(study)[1])
+    if experiment is None or experiment.lifecycle_stage != "active":
+        return {}
+    for run in find_runs(client, experiment.experiment_id, layout.MEASURES_TAG).values():
+        _download(uri, run, FOLDER, folder)
+    return read_all(folder)
 
 
 def _fetch(uri: str, run: Any, folder: Path) -> tuple[PlannedCell, list[Row]]:

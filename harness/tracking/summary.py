@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from harness.measures import FOLDER, names
 from harness.rows import Scalar
 from harness.seeds import digest
 from harness.tracking import layout, views
@@ -87,6 +88,52 @@ def write_summary(client: MlflowClient, experiment_id: str, known: Tracked, summ
     client.set_experiment_tag(experiment_id, "mlflow.note.content", note)
     views.save_view(client, experiment_id, bars=summary.bars, columns=summary.columns)
     return written
+
+
+def write_measures(client: MlflowClient, experiment_id: str, study: str, folder: Path) -> bool:
+    """Copy the study's measures to one run of the summary experiment, or drop that run when there are none.
+
+    Args:
+        client: The store.
+        experiment_id: The summary experiment.
+        study: Name of the study.
+        folder: Its results folder.
+
+    Returns:
+        Whether anything was written.
+    """
+    present = find_runs(client, experiment_id, layout.MEASURES_TAG)
+    texts = measure_texts(folder)
+    if not texts:
+        for run in present.values():
+            client.delete_run(run.info.run_id)
+        return False
+    now = int(1000 * time.time())
+    with tempfile.TemporaryDirectory(prefix="cota-bench-") as name:
+        target = Path(name) / FOLDER
+        target.mkdir()
+        for measure, text in texts.items():
+            (target / f"{measure}.json").write_text(text, encoding="utf-8")
+        content = RunContent(
+            key_tag=layout.MEASURES_TAG,
+            key=study,
+            name="Measures beside the episodes",
+            status=layout.COMPLETE,
+            digest=digest([LAYOUT, sorted(texts.items())])[:32],
+            started_ms=now,
+            ended_ms=now,
+            params={"measures": ", ".join(texts)},
+            tags={"cota.study": study, "cota.position": "99999"},
+            note=f"Numbers of **{study}** that are no episodes, each with the command that made it: `{FOLDER}/*.json`.",
+            folder=Path(name),
+        )
+        # A new measure changes a parameter, which MLflow refuses: the run is then made anew.
+        return write_run(client, experiment_id, content, present.get(study))[1]
+
+
+def measure_texts(folder: Path) -> dict[str, str]:
+    """The measures of a results folder as their files hold them, by name."""
+    return {name: (folder / FOLDER / f"{name}.json").read_text(encoding="utf-8") for name in names(folder)}
 
 
 def _content(known: Tracked, item: SummaryRun, key: str, folder: Path, position: int) -> RunContent:

@@ -19,6 +19,7 @@ from harness import ledger
 from harness.codec import dump, parse
 from harness.errors import UsageError
 from harness.frames import Frame
+from harness.measures import read_all
 from harness.rows import ROW_VERSION, Row, record_row
 from harness.seeds import digest
 from harness.tracking import layout, views
@@ -26,7 +27,7 @@ from harness.tracking.client import artifact_root, connect, redacted, resolve_ur
 from harness.tracking.metrics import CURVES, curves, final_metrics
 from harness.tracking.plan import PlannedCell, cells_from_rows, read_plan
 from harness.tracking.runs import LAYOUT, RunContent, ensure_experiment, find_runs, write_run
-from harness.tracking.summary import Summarise, default_summarise, write_summary
+from harness.tracking.summary import Summarise, default_summarise, measure_texts, write_measures, write_summary
 from harness.tracking.table import write_csv, write_parquet
 from harness.tracking.tracked import from_ledger, tracked
 
@@ -166,8 +167,9 @@ class _Sync:
             self.client.set_experiment_tag(self.ids[0], layout.LEFT_OUT_TAG, str(self.left_out))
 
     def write_summary(self, summarise: Summarise | None) -> None:
-        """The summary experiment and the descriptions, only when a cell changed since they were written."""
-        whole = digest([LAYOUT, ROW_VERSION, sorted(self.digests.items()), self.left_out])
+        """The summary experiment and the descriptions, only when a cell or a measure changed since then."""
+        measured = sorted(measure_texts(self.folder).items())
+        whole = digest([LAYOUT, ROW_VERSION, sorted(self.digests.items()), self.left_out, *measured])
         present = self.client.get_experiment(self.ids[1]).tags.get("cota.digest")
         if present == whole:
             return
@@ -177,8 +179,10 @@ class _Sync:
         self.client.set_experiment_tag(self.ids[0], "mlflow.note.content", note)
         if summarise is not None:
             source, records = f"ledger {self.folder}", lambda: ledger.read_episodes(self.folder)
-            known = tracked(source, self.plan, rows, records, left_out=self.left_out)
+            measures = read_all(self.folder)
+            known = tracked(source, self.plan, rows, records, left_out=self.left_out, measures=measures)
             write_summary(self.client, self.ids[1], known, summarise(known))
+        write_measures(self.client, self.ids[1], self.study, self.folder)
         self.client.set_experiment_tag(self.ids[1], "cota.digest", whole)
 
     def _rows(self, cell: PlannedCell) -> list[Row]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.codec import parse
 from harness.errors import UsageError
+from harness.measures import Measure, read_all
 from harness.records import Episode
 from harness.rows import Row, record_row
 from harness.tracking.plan import PlannedCell, cells_from_rows, read_plan
@@ -36,6 +37,7 @@ class Tracked:
         records: Makes an iterator over the full episodes.
         left_out: Rows of cells that are not in the plan.
         links: Address of each cell's run, when it has one.
+        measures: What was measured beside the episodes, by name (`harness.measures`).
         memo: What readers have computed from this study and want to keep with it.
     """
 
@@ -46,6 +48,7 @@ class Tracked:
     records: Callable[[], Iterator[Episode]]
     left_out: int = 0
     links: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -67,6 +70,7 @@ def tracked(
     records: Callable[[], Iterator[Episode]],
     links: Mapping[str, str] | None = None,
     left_out: int = 0,
+    measures: Mapping[str, Measure] | None = None,
 ) -> Tracked:
     """Rows and plan put together: sorted, and without what the plan does not know.
 
@@ -85,7 +89,8 @@ def tracked(
     kept.sort(key=lambda row: _place(row, order, places))
     _unique(kept, origin)
     left_out += len(everything) - len(kept)
-    return Tracked(known[0].study, origin, tuple(known), to_table(kept), records, left_out, dict(links or {}))
+    table, study = to_table(kept), known[0].study
+    return Tracked(study, origin, tuple(known), table, records, left_out, dict(links or {}), dict(measures or {}))
 
 
 def from_ledger(folder: Path) -> Tracked:
@@ -100,7 +105,8 @@ def from_ledger(folder: Path) -> Tracked:
         raise UsageError(f"There is no results folder {folder}. Run the study first, or name another with --results.")
     found = ledger.read(folder)
     rows = [record_row(parse(found.text(frame))) for frame in found.last_attempts()]
-    return tracked(f"ledger {folder}", read_plan(folder), rows, lambda: ledger.read_episodes(folder))
+    records = partial(ledger.read_episodes, folder)
+    return tracked(f"ledger {folder}", read_plan(folder), rows, records, measures=read_all(folder))
 
 
 def _place(row: Row, order: Mapping[str, int], places: Mapping[str, Mapping[str, int]]) -> tuple[int, int, str]:

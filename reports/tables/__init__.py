@@ -1,10 +1,14 @@
-"""Tables: one file a table, each with `ORDER` and `build(source) -> Table | None`; a new file is a new table."""
+"""Tables: one file a table, each with `ORDER` and `build(source) -> Table | None`; a new file is a new table.
+
+A table that a study may lack says in `NEEDS` what makes it; the report lists those that are not there.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from types import ModuleType
 
 from reports.frames import Tracked
 from reports.table import Table
@@ -12,8 +16,27 @@ from reports.table import Table
 
 def build_all(source: Tracked) -> Iterator[Table]:
     """Every table that this study has something for, in order."""
-    modules = [importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__)]
-    for module in sorted(modules, key=lambda module: (module.ORDER, module.__name__)):
-        table: Table | None = module.build(source)
+    for _, table in _built(source):
         if table is not None:
             yield table
+
+
+def absent(source: Tracked) -> dict[str, str]:
+    """Names of the tables that this study has nothing for, with what would make each."""
+    return {name: need.replace("STUDY", source.study) for name, need in _needs(source) if need}
+
+
+def _needs(source: Tracked) -> Iterator[tuple[str, str]]:
+    for module, table in _built(source):
+        if table is None:
+            yield module.__name__.rpartition(".")[2], getattr(module, "NEEDS", "")
+
+
+def _built(source: Tracked) -> list[tuple[ModuleType, Table | None]]:
+    if "tables" not in source.memo:
+        names = [info.name for info in pkgutil.iter_modules(__path__)]
+        modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+        modules.sort(key=lambda module: (module.ORDER, module.__name__))
+        source.memo["tables"] = [(module, module.build(source)) for module in modules]
+    built: list[tuple[ModuleType, Table | None]] = source.memo["tables"]
+    return built

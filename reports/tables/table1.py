@@ -26,6 +26,8 @@ def build(source: Tracked) -> Table:
     for actor, environment in rows:
         cells = [by_key.get((method, actor, environment)) for method in methods]
         first = next(item for item in cells if item is not None)
+        if all(item is None or item.skipped for item in cells):
+            continue  # the note names them with their reasons
         body.append([Entry(_actor(actor, first)), Entry(environment), *_pairs(cells)])
     return Table(
         name="table1",

@@ -109,9 +109,7 @@ def test_an_evaluation_task_among_the_branches_fails_loudly_and_writes_nothing(b
     assert not (tmp_path / "out").exists()
 
 
-def test_a_leak_in_what_was_written_removes_it(
-    branches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leak_in_what_was_written_removes_it(branches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Splits that depend on more than the task are caught after the fact, whatever the reason."""
     from methods.branching import pairs
 

@@ -38,9 +38,9 @@ def test_environment_candidates_are_a_uniform_subset(seed: int, k: int, pool: li
 
 def test_each_action_is_drawn_equally_often() -> None:
     counts = Counter(
-        candidate.action.text for seed in range(1400) for candidate in EnvironmentCandidates().draw(
-            Desk(STATE, POOL, "a0", seed), 2
-        )
+        candidate.action.text
+        for seed in range(1400)
+        for candidate in EnvironmentCandidates().draw(Desk(STATE, POOL, "a0", seed), 2)
     )
     assert set(counts) == set(POOL[1:])
     assert all(abs(count - 400) < 75 for count in counts.values())

@@ -91,3 +91,15 @@ def test_fail_open_and_winners() -> None:
     assert winners((), (None, 0.6)) == 0
     scored = replace(episode().steps[0], reviews=(Review(episode().steps[0].executed, scores=(0.1, 0.3, 0.05)),))
     assert episode_row(replace(episode(), steps=(scored,)))["winners"] == 1
+
+
+def test_tokens_by_kind() -> None:
+    spent = Usage(4, 1000, 90, cached=300, reasoning=40, saved_prompt=250, saved_completion=20)
+    row = episode_row(replace(episode(), usage={"actor": spent, "advisor": Usage(1, None, None, cached=None)}))
+    assert [row[f"actor_{kind}"] for kind in ("cached", "reasoning", "saved_prompt", "saved_completion")] == [
+        300,
+        40,
+        250,
+        20,
+    ]
+    assert (row["advisor_cached"], row["simulator_saved_prompt"]) == (None, 0)

@@ -288,12 +288,13 @@ def test_latex_compiles(tmp_path: Path) -> None:
         assert all(line.replace(r"\&", "").count("&") == len(columns) - 1 for line in rows)
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex: structure checked only")
-    document = r"\documentclass{article}\usepackage{booktabs}\usepackage{graphicx}\begin{document}"
-    (tmp_path / "t.tex").write_text(document + "\n".join(bodies) + r"\end{document}")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    write_report(source, tmp_path / "report", against="paper", figures=False)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
+    done = subprocess.run(command, cwd=tmp_path / "report", capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout[-2000:]
-    assert (tmp_path / "t.pdf").stat().st_size > 5000
+    assert "Overfull" not in done.stdout
+    assert "too large" not in done.stdout
+    assert (tmp_path / "report" / "tables.pdf").stat().st_size > 5000
 
 
 def test_seed_of_an_interval_does_not_depend_on_other_methods(tmp_path: Path) -> None:
