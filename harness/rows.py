@@ -59,7 +59,11 @@ FIELDS: Final[tuple[tuple[str, Kind, str], ...]] = (
     ("fail_opens", "int", "reviews that let the proposal pass with at least one cause to fail open, ties included"),
     ("fail_open_causes", "str", "JSON object: every cause to fail open, counted over candidates"),
     ("reviews_by_step", "str", "JSON object: step to [reviews, firings] at it"),
-    ("reviews_by_winners", "str", "JSON object: winning candidates to reviews with so many; reviews with candidates only"),
+    (
+        "reviews_by_winners",
+        "str",
+        "JSON object: winning candidates to reviews with so many, of those with candidates",
+    ),
     *((f"{role}_s", "float", f"seconds of work of the {role}") for role in ROLES),
     *((f"{role}_calls", "int", f"model calls of the {role}") for role in TOKEN_ROLES),
     *((f"{role}_prompt", "int", f"prompt tokens of the {role}; empty when not reported") for role in TOKEN_ROLES),

@@ -134,9 +134,7 @@ def as_json(episode: Episode) -> str:
     return json.dumps(to_json(episode), indent=2, ensure_ascii=True, allow_nan=False)
 
 
-def show(
-    episode: Episode, console: Console, *, full: bool = False, now: Mapping[str, Any] | None = None
-) -> None:
+def show(episode: Episode, console: Console, *, full: bool = False, now: Mapping[str, Any] | None = None) -> None:
     """Print an episode step by step.
 
     Args:

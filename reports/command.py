@@ -17,10 +17,12 @@ def report(
         typer.Option(help="Read this MLflow store; default: MLFLOW_TRACKING_URI, else SQLite in the folder."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; default: results/STUDY/report.")] = None,
+    episodes: Annotated[int, typer.Option(min=0, help="At most so many episodes are embedded in the page.")] = 400,
 ) -> None:
-    """Write the tables of a study from its ledger, or from MLflow with identical numbers."""
+    """Write tables and page of a study from its ledger, or from MLflow with identical numbers."""
     from harness.cli.tracked import study_folder
     from harness.tracking.client import resolve_uri
+    from harness.tracking.links import cell_links
     from reports.frames import open_source
     from reports.write import write_report
 
@@ -29,8 +31,9 @@ def report(
     folder = results / study_name(study) if tracked else study_folder(study, results)
     name = folder.name
     source = open_source(resolve_uri(tracking_uri, results), name) if tracked else open_source(folder)
-    paths = write_report(source, out or folder / "report")
-    typer.echo(f"From {source.origin}: {len(source.rows)} episodes. Wrote {paths[0]} and {len(paths) - 1} more files.")
+    links = source.links if tracked else cell_links(folder)
+    paths = write_report(source, out or folder / "report", episodes=episodes, links=links)
+    typer.echo(f"From {source.origin}: {len(source.rows)} episodes. Wrote {len(paths)} files. Read: {paths[-1]}")
 
 
 def study_name(study: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,21 +11,36 @@ from harness.errors import UsageError
 from harness.rows import FIELDS
 from reports import caption, render
 from reports.frames import Tracked, open_source
+from reports.page import EPISODES, FIGURES, figures_of, render_page
+from reports.table import Table
 from reports.tables import build_all
 
 GLOSSARY: Final = ("outcome", "reward", "success", "wall_s", "waited_s", "work_s", "fired", "adopt", "keep", "novel")
 
 
-def write_report(where: str | Path | Tracked, out: Path, study: str | None = None) -> list[Path]:
-    """Write `report.md` and each table as `.md`, `.tex` and `.csv`.
+PAGE: Final = "report.html"
+
+
+def write_report(
+    where: str | Path | Tracked,
+    out: Path,
+    study: str | None = None,
+    *,
+    episodes: int = EPISODES,
+    links: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write `report.md`, each table as `.md`, `.tex` and `.csv`, and `report.html` to read.
 
     Args:
         where: `results/<study>`, a tracking URI, or what `open_source` gave.
         out: Folder for the files; made when it is not there.
         study: The study's name, when `where` is a store that holds several.
+        episodes: At most so many episodes are embedded in `report.html`.
+        links: Address of each cell's MLflow run, where the source does not know it.
 
     Returns:
-        The files, `report.md` first. The same episodes give the same bytes from either source.
+        The files, `report.md` first and `report.html` last. The same episodes give the same bytes from either source,
+        but for `report.html`, which says where it was read from.
 
     Raises:
         UsageError: nothing to report on, or `out` cannot be written.
@@ -34,16 +49,32 @@ def write_report(where: str | Path | Tracked, out: Path, study: str | None = Non
     files = report_files(source)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return [_write(out / name, text) for name, text in files.items()]
+        paths = [_write(out / name, text) for name, text in files.items()]
+        return [*paths, _write(out / PAGE, page(source, paths, episodes=episodes, links=links))]
     except OSError as error:
         raise UsageError(f"The report cannot be written to {out}: {error}. Name another folder with --out.") from error
 
 
+def page(
+    source: Tracked, paths: Sequence[Path] = (), *, episodes: int = EPISODES, links: Mapping[str, str] | None = None
+) -> str:
+    """The page of a study, with the figures among the files at `paths`."""
+    figures = figures_of({path.name: path.read_bytes() for path in paths if path.suffix in FIGURES})
+    return render_page(source, _tables(source), figures, episodes=episodes, links=links)
+
+
+def _tables(source: Tracked) -> Sequence[Table]:
+    """Every table, built once."""
+    if "tables" not in source.memo:
+        source.memo["tables"] = list(build_all(source))
+    kept: list[Table] = source.memo["tables"]
+    return kept
+
+
 def report_files(source: Tracked) -> dict[str, str]:
     """The report as texts by file name."""
-    tables = list(build_all(source))
     files = {}
-    for table in tables:
+    for table in _tables(source):
         files[f"{table.name}.md"] = render.markdown(table)
         files[f"{table.name}.tex"] = render.latex(table)
         files[f"{table.name}.csv"] = render.to_csv(table)

@@ -12,7 +12,7 @@ import base64
 import gzip
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,7 +48,8 @@ def sample(source: Tracked, limit: int = EPISODES) -> Sample:
         found[keys[key]][method] = view_of(record) | {"cell": key[0]}
         traces[keys[key]][method] = trace(record)
     order = list(dict.fromkeys(labels.values()))
-    blocks = [_block(place, found[place], traces[place], order) for place in sorted(found) if found[place]]
+    places = sorted((place for place in found if found[place]), key=_plan_order(source))
+    blocks = [_block(place, found[place], traces[place], order) for place in places]
     return Sample(blocks, len(keys), len(source.rows), frozenset(keys))
 
 
@@ -76,15 +77,26 @@ def choose(rows: Iterable[Row], limit: int) -> dict[Place, list[Row]]:
     return chosen
 
 
+def _plan_order(source: Tracked) -> Callable[[Place], tuple[int, ...]]:
+    """Environments, actors, tasks and seeds as the plan has them."""
+    environments = {cell.environment: i for i, cell in reversed(list(enumerate(source.cells)))}
+    actors = {cell.actor: i for i, cell in reversed(list(enumerate(source.cells)))}
+    tasks = {(cell.environment, task): i for cell in source.cells for i, task in enumerate(cell.tasks)}
+
+    def order(place: Place) -> tuple[int, ...]:
+        environment, actor, task, seed = place
+        return environments[environment], actors[actor], tasks.get((environment, task), len(tasks)), seed
+
+    return order
+
+
 def _interest(rows: Sequence[Row]) -> int:
     """2: methods end differently; 1: something fired or broke; 0: nothing of the kind."""
     ends = {(row["status"], row["reward"], row["success"]) for row in rows}
     return 2 * (len(ends) > 1) + any(row["fired"] or row["outcome"] == "error" for row in rows)
 
 
-def _block(
-    place: Place, views: Mapping[str, View], traces: Mapping[str, Any], order: Sequence[str]
-) -> dict[str, Any]:
+def _block(place: Place, views: Mapping[str, View], traces: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
     methods = [method for method in order if method in views]
     parts: dict[str, dict[str, Any]] = {}
     for a, b in itertools.combinations(methods, 2):
@@ -101,16 +113,9 @@ def _block(
 def packed(data: object) -> str:
     """JSON, compressed (without a time stamp, so that the same page comes out twice), as base64."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "backslashreplace"), 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "backslashreplace"), 6, mtime=0)).decode()
 
 
 def unpacked(text: str) -> Any:
     """The inverse of `packed`."""
     return json.loads(gzip.decompress(base64.b64decode(text)))
-
-
-def each(blocks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """(cell, task) of every episode in some blocks."""
-    for block in blocks:
-        for cell in block["cells"].values():
-            yield cell, block["task"]
