@@ -85,9 +85,8 @@ def show_beside(ours: Episode, theirs: Episode, console: Console, *, full: bool 
     found = parting(trace_of(ours), trace_of(theirs))
     where = "They never part." if found is None else f"They part at step {found.step}: {WHY[found.why]}."
     console.print(Text(where, style="bold"))
-    console.print(
-        _columns([Text(show.visible(ours.method), style="bold")], [Text(show.visible(theirs.method), "bold")])
-    )
+    names = [[Text(show.visible(episode.method), style="bold")] for episode in (ours, theirs)]
+    console.print(_columns(*names))
     until = found.step if found else len(ours.steps)
     # Steps at which neither was reviewed hold nothing to compare until the two part.
     for plain, some in groupby(range(until), key=lambda i: not (ours.steps[i].reviews or theirs.steps[i].reviews)):

@@ -1,4 +1,4 @@
-"""The command `cota-bench report`: found by the command line through its entry point; imports nothing heavy."""
+"""The commands `cota-bench report` and `compare`, found through their entry points; they import nothing heavy."""
 
 from __future__ import annotations
 
@@ -43,3 +43,21 @@ def study_name(study: str) -> str:
     from harness.study import load_study
 
     return load_study(study).study
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="A study, STUDY:METHOD, or a results folder.")],
+    b: Annotated[str, typer.Argument(help="The base: the same.")],
+    results: Annotated[Path, typer.Option(help="Folder that holds one folder a study.")] = Path("results"),
+    out: Annotated[Path | None, typer.Option(help="Also write to this .md or .csv.")] = None,
+) -> None:
+    """Hold two studies, methods or results folders against each other: paired differences and flips by task."""
+    from rich.console import Console
+
+    from reports.compare import compare as compare_
+    from reports.compare_tables import show, write
+
+    found = compare_(a, b, results)
+    show(found, Console())
+    if out is not None:
+        typer.echo(f"Wrote {', '.join(map(str, write(found, out)))}")

@@ -89,7 +89,7 @@ def render_page(
     shown = sample(source, episodes)
     parts = sorted({part for row in source.rows for part in str(row["simulated"] or "").split(",") if part})
     data = {"study": source.study, "colours": {item.method: colour(item.method) for item in found}}
-    return _template().render(
+    html: str = _template().render(
         study=source.study,
         headline=headline(source, found),
         warning=caption.simulated(parts),
@@ -109,6 +109,7 @@ def render_page(
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),  # noqa: S704
         data=_json(data | {"blocks": shown.blocks}),
     )
+    return html
 
 
 def _template() -> Any:

@@ -53,9 +53,7 @@ def anatomy(source: Tracked) -> Anatomy | None:
         return None
     methods = list(dict.fromkeys(method for _, method in kept))
     environments = list(dict.fromkeys(environment for environment, _ in kept))
-    parts = [
-        (env, [(method, kept[env, method]) for method in methods if (env, method) in kept]) for env in environments
-    ]
+    parts = [(env, [(name, kept[env, name]) for name in methods if (env, name) in kept]) for env in environments]
     return Anatomy(
         methods,
         [_firings(env, some) for env, some in parts],

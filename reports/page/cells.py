@@ -36,8 +36,8 @@ def cell_lines(source: Tracked, found: Sequence[Performance], shown: Collection[
     for row in source.rows:
         rows.setdefault(str(row["cell"]), []).append(row)
     tasks: dict[str, str] = {}
-    for cell, task in sorted(shown):
-        tasks.setdefault(cell, task)
+    for key, task in sorted(shown):
+        tasks.setdefault(key, task)
     simulated = {(item.method, item.actor, item.environment): "actor" in item.simulated for item in found}
     lines = []
     for cell in source.cells:

@@ -114,8 +114,8 @@ def lines(title: str, series: Mapping[str, Sequence[tuple[int, float]]], colours
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
         stroke = colours[name]
         out.append(f'<polyline fill="none" stroke="{stroke}" stroke-width="2" points="{path}"/>')
-        for (x, y), (step_, value) in zip(at, points, strict=True):
-            out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{stroke}">')
+        for (cx, cy), (step_, value) in zip(at, points, strict=True):
+            out.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="2.6" fill="{stroke}">')
             out.append(f"<title>{escape(name)}, step {step_}: {value:.1%}</title></circle>")
     return Markup("".join([*out, "</svg>"]))  # noqa: S704
 
