@@ -206,6 +206,7 @@ def _contrast(
     scores = [(score(ours, metric), score(theirs, metric)) for ours, theirs in pairs]
     tasks = [str(ours["task_id"]) for ours, _ in pairs]
     labels = (a.method, b.method, *place)
+    ended_tasks = [str(ours["task_id"]) for ours, _ in ended]
     works = [[float(row["work_s"] or 0.0) for row in side] for side in zip(*ended, strict=True)] if ended else [[], []]
     return Contrast(
         method,
@@ -215,7 +216,7 @@ def _contrast(
         a=sum(x for x, _ in scores) / len(scores),
         b=sum(y for _, y in scores) / len(scores),
         change=mean_by_task([x - y for x, y in scores], tasks, generator("compare", *labels)),
-        time=paired_ratio(*works, [str(ours["task_id"]) for ours, _ in ended], generator("compare time", *labels)),
+        time=paired_ratio(works[0], works[1], ended_tasks, generator("compare time", *labels)),
         wins=sum(x > y for x, y in scores),
         ties=sum(x == y for x, y in scores),
         losses=sum(x < y for x, y in scores),
@@ -239,9 +240,11 @@ def _prints(folder: Path) -> dict[tuple[str, str], str]:
 
 
 def _settings(a: Side, b: Side) -> Iterable[str]:
-    """What differs in the settings of cells with the same labels, beside the method's name itself."""
+    """What differs in the settings of cells with the same labels and the same method plugin."""
     found = [_identities(side) for side in (b, a)]
-    for place in found[0].keys() & found[1].keys():
+    for place in sorted(found[0].keys() & found[1].keys()):
+        if found[0][place]["method"].get("plugin") != found[1][place]["method"].get("plugin"):
+            continue  # two methods differ in everything: that is what is compared
         for line in difference(found[0][place], found[1][place]):
             if not line.startswith(("environment.panel:", "seed:")):
                 yield line

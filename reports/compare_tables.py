@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,11 +31,12 @@ def _differences(found: Comparison) -> Table:
     columns = [Column(head, numeric=False) for head in ("Method", "Actor", "Environment")]
     columns += [Column(head) for head in ("Pairs", "A", "B", "A - B", "A wins", "Ties", "B wins", "Time A / B")]
     columns += [Column(kind, "Success in") for kind in KINDS]
-    notes = []
+    gaps: list[str] = []
     for contrast in found.contrasts:
         if contrast.unmatched:
             said = ", ".join(f"{count} {why}" for why, count in sorted(contrast.unmatched.items()))
-            notes.append(f"Unmatched, {_name(contrast)}: {said}.")
+            gaps.append(f"{_name(contrast)} {said}")
+    notes = [f"Unmatched: {'; '.join(gaps)}."] if gaps else []
     if found.settings:
         more = f"; and {len(found.settings) - SETTINGS} more" if len(found.settings) > SETTINGS else ""
         notes.append(f"Settings that differ (B -> A): {'; '.join(found.settings[:SETTINGS])}{more}.")
@@ -101,8 +103,8 @@ def _flips(found: Comparison) -> Table:
         columns=[*columns, *(Column(kind, "Success in") for kind in KINDS)],
         body=[[*map(Entry, place), *(Entry(str(flipped[place][kind])) for kind in KINDS)] for place in order],
         caption=[
-            f"Pairs of all actors and seeds; {len(by_task) - len(flipped)} of {len(by_task)} tasks end alike and are left "
-            "out. A win is a success."
+            f"Pairs of all actors and seeds; {len(by_task) - len(flipped)} of {len(by_task)} tasks end alike and are "
+            "left out."
         ],
         data=[
             {
@@ -125,26 +127,48 @@ def _name(contrast: Contrast) -> str:
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Print the tables; rows of which the interval leaves out zero are bold."""
+    """Print the tables, narrow enough for 80 columns; a row whose interval leaves out zero is bold."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
 
     differences, flips = tables(found)
-    clear = [_clear(contrast.change) for contrast in found.contrasts]
-    for table, bold in ((differences, clear), (flips, [])):
-        heads = [column.head for column in table.columns]
-        shown = RichTable(title=Text(table.title, style="bold"), title_justify="left", caption_justify="left")
-        for head, column in zip(heads, table.columns, strict=True):
-            shown.add_column(Text(head), justify="right" if column.numeric else "left")
-        for i, row in enumerate(table.body[:TASKS]):
-            texts = [Text("\n".join(filter(None, (item.text, item.interval)))) for item in row]
-            shown.add_row(*texts, style="bold" if i < len(bold) and bold[i] else None)
-        console.print(shown)
-        for line in (*table.caption, *table.notes):
-            console.print(Text(line, style="yellow" if line.startswith("SIMULATED") else "dim"))
-        if len(table.body) > TASKS:
-            console.print(Text(f"and {len(table.body) - TASKS} more tasks: see --out", style="dim"))
+    skip = 0 if len({contrast.method for contrast in found.contrasts}) > 1 else 1
+    shown = RichTable(title=Text(differences.title, style="bold"), title_justify="left", box=SIMPLE_HEAD)
+    shown.add_column("", overflow="fold")
+    for head in ("pairs", "A", "B", "A - B", "95% interval", "wins\nA/=/B", "success\nA/B only", "time\nA/B"):
+        shown.add_column(Text(head), justify="right", no_wrap=head == "95% interval")
+    for contrast, row in zip(found.contrasts, differences.body, strict=True):
+        if contrast.pairs:
+            style = "bold" if _clear(contrast.change) else None
+            shown.add_row(*map(Text, _narrow(contrast, row, skip == 0)), style=style)
+    console.print(shown)
+    for line in (*differences.caption, *differences.notes):
+        console.print(Text(line, style="yellow" if line.startswith("SIMULATED") else "dim"))
+    if flips.body:
+        listed = RichTable(title=Text(flips.title, style="bold"), title_justify="left", box=SIMPLE_HEAD)
+        for column in flips.columns[skip:]:
+            listed.add_column(Text(column.head), justify="right" if column.numeric else "left")
+        for row in flips.body[:TASKS]:
+            listed.add_row(*(Text(item.text) for item in row[skip:]))
         console.print()
+        console.print(listed)
+    more = f" {len(flips.body) - TASKS} more flips: see --out." if len(flips.body) > TASKS else ""
+    console.print(Text(" ".join(flips.caption) + more, style="dim"))
+
+
+def _narrow(contrast: Contrast, row: Sequence[Entry], methods: bool) -> list[str]:
+    where = f"{contrast.environment} {contrast.actor}" + (f"\n{contrast.method}" if methods else "")
+    flips = _total(contrast)
+    wins = f"{contrast.wins}/{contrast.ties}/{contrast.losses}"
+    return [
+        where,
+        *(item.text for item in row[3:7]),
+        row[6].interval,
+        wins,
+        f"{flips['A only']}/{flips['B only']}",
+        row[10].text,
+    ]
 
 
 def _clear(estimate: Estimate) -> bool:
