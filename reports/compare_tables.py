@@ -16,6 +16,7 @@ from reports.table import Column, Entry, Table, entry, flat, number
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
 KINDS: Final = ("A only", "B only", "both", "neither")
 SETTINGS: Final = 12
@@ -128,16 +129,20 @@ def _name(contrast: Contrast) -> str:
 
 def show(found: Comparison, console: Console) -> None:
     """Print the tables, narrow enough for 80 columns; a row whose interval leaves out zero is bold."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     differences, flips = tables(found)
     skip = 0 if len({contrast.method for contrast in found.contrasts}) > 1 else 1
-    shown = RichTable(title=Text(differences.title, style="bold"), title_justify="left", box=SIMPLE_HEAD)
+    shown = RichTable(
+        title=Text(differences.title, style="bold"),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
     shown.add_column("", overflow="fold")
     for head in ("pairs", "A", "B", "A - B", "95% interval", "wins\nA/=/B", "success\nA/B only", "time\nA/B"):
-        shown.add_column(Text(head), justify="right", no_wrap=head == "95% interval")
+        shown.add_column(Text(head), justify="right", no_wrap=True)
     for contrast, row in zip(found.contrasts, differences.body, strict=True):
         if contrast.pairs:
             style = "bold" if _clear(contrast.change) else None
@@ -146,7 +151,13 @@ def show(found: Comparison, console: Console) -> None:
     for line in (*differences.caption, *differences.notes):
         console.print(Text(line, style="yellow" if line.startswith("SIMULATED") else "dim"))
     if flips.body:
-        listed = RichTable(title=Text(flips.title, style="bold"), title_justify="left", box=SIMPLE_HEAD)
+        listed = RichTable(
+            title=Text(flips.title, style="bold"),
+            title_justify="left",
+            box=SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+        )
         for column in flips.columns[skip:]:
             listed.add_column(Text(column.head), justify="right" if column.numeric else "left")
         for row in flips.body[:TASKS]:
@@ -157,18 +168,22 @@ def show(found: Comparison, console: Console) -> None:
     console.print(Text(" ".join(flips.caption) + more, style="dim"))
 
 
+def _plain(title: str) -> RichTable:
+    """A table without walls."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as Made
+    from rich.text import Text
+
+    text = Text(title, style="bold")
+    return Made(title=text, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+
+
 def _narrow(contrast: Contrast, row: Sequence[Entry], methods: bool) -> list[str]:
     where = f"{contrast.environment} {contrast.actor}" + (f"\n{contrast.method}" if methods else "")
     flips = _total(contrast)
     wins = f"{contrast.wins}/{contrast.ties}/{contrast.losses}"
-    return [
-        where,
-        *(item.text for item in row[3:7]),
-        row[6].interval,
-        wins,
-        f"{flips['A only']}/{flips['B only']}",
-        row[10].text,
-    ]
+    only = f"{flips['A only']}/{flips['B only']}"
+    return [where, *(item.text for item in row[3:7]), row[6].interval, wins, only, row[10].text]
 
 
 def _clear(estimate: Estimate) -> bool:

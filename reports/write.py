@@ -65,9 +65,9 @@ def page(
 
 def _tables(source: Tracked) -> Sequence[Table]:
     """Every table, built once."""
-    if "tables" not in source.memo:
-        source.memo["tables"] = list(build_all(source))
-    kept: list[Table] = source.memo["tables"]
+    if "page tables" not in source.memo:
+        source.memo["page tables"] = list(build_all(source))
+    kept: list[Table] = source.memo["page tables"]
     return kept
 
 

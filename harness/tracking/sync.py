@@ -178,6 +178,7 @@ class _Sync:
         if summarise is not None:
             source, records = f"ledger {self.folder}", lambda: ledger.read_episodes(self.folder)
             known = tracked(source, self.plan, rows, records, left_out=self.left_out)
+            known.memo["folder"] = self.folder
             write_summary(self.client, self.ids[1], known, summarise(known))
         self.client.set_experiment_tag(self.ids[1], "cota.digest", whole)
 

@@ -60,7 +60,8 @@ def figures_of(files: Mapping[str, bytes], captions: Mapping[str, str] | None = 
                 encoded = base64.b64encode(data).decode()
                 found[name.removesuffix(ending)] = f"data:{kind};base64,{encoded}"
     texts = captions or {}
-    return [Figure(name, found[name], texts.get(name, "")) for name in sorted(found)]
+    names = dict.fromkeys(name.rpartition(".")[0] for name in files)
+    return [Figure(name, found[name], texts.get(name, "")) for name in names if name in found]
 
 
 def render_page(
