@@ -133,13 +133,7 @@ def show(found: Comparison, console: Console) -> None:
 
     differences, flips = tables(found)
     skip = 0 if len({contrast.method for contrast in found.contrasts}) > 1 else 1
-    shown = RichTable(
-        title=Text(differences.title, style="bold"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )
+    shown = _plain(differences.title)
     shown.add_column("", overflow="fold")
     for head in ("pairs", "A", "B", "A - B", "95% interval", "wins\nA/=/B", "success\nA/B only", "time\nA/B"):
         shown.add_column(Text(head), justify="right", no_wrap=True)
@@ -151,13 +145,7 @@ def show(found: Comparison, console: Console) -> None:
     for line in (*differences.caption, *differences.notes):
         console.print(Text(line, style="yellow" if line.startswith("SIMULATED") else "dim"))
     if flips.body:
-        listed = RichTable(
-            title=Text(flips.title, style="bold"),
-            title_justify="left",
-            box=SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-            pad_edge=False,
-        )
+        listed = _plain(flips.title)
         for column in flips.columns[skip:]:
             listed.add_column(Text(column.head), justify="right" if column.numeric else "left")
         for row in flips.body[:TASKS]:
