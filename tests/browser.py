@@ -42,7 +42,7 @@ class Browser:
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         # The browser reads commands from descriptor 3 and writes answers to 4.
-        wrapper = ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh"]
+        wrapper = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash"]
         command = [*wrapper, binary, *FLAGS, f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}"]
         self.process = subprocess.Popen(
             [*command, "about:blank"],
