@@ -156,7 +156,8 @@ def _performance(found: Sequence[Performance]) -> Iterator[Chart]:
             mine = [item for item in items if item.actor == actor]
             label = f"{actor} (simulated)" if any("actor" in item.simulated for item in mine) else actor
             lines.append(Dot(label, heading=True))
-            lines += [_dot(item) for item in mine]
+            skipped = all(item.skipped for item in mine)
+            lines += [Dot("", note="skipped by the study")] if skipped else [_dot(item) for item in mine]
         metric = items[0].metric.replace("_", " ")
         yield Chart(f"{environment}: {metric}", dots(f"{environment}: {metric} with 95% intervals", lines))
 

@@ -21,6 +21,7 @@ from reports.table import DASH, Column, Entry, Table
 
 ANSWERS: Final = ("adopt", "keep", "novel")
 DID: Final = ("fired", "candidates", "replans", "fail_opens")  # a method that did none of these only looked on
+MANY: Final = 5  # so many winners and more are drawn alike
 FEWEST: Final = 3  # reviews at a step for its share to be drawn
 
 
@@ -34,13 +35,14 @@ class Chart:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Charts by kind, and the table of causes; `methods` are those that ever stepped in."""
+    """Charts by kind, and the table of causes; `methods` ever stepped in, `most` winners are told apart."""
 
     methods: Sequence[str]
     firings: Sequence[Chart]
     winners: Sequence[Chart]
     answers: Sequence[Chart]
     fail_opens: Table | None
+    most: int
 
 
 def anatomy(source: Tracked) -> Anatomy | None:
@@ -60,6 +62,7 @@ def anatomy(source: Tracked) -> Anatomy | None:
         [chart for env, some in parts if (chart := _winners(env, some)) is not None],
         [chart for env, some in parts if (chart := _answers(env, some)) is not None],
         _fail_opens(parts),
+        _most(parts),
     )
 
 
@@ -90,9 +93,15 @@ def _winners(environment: str, parts: Sequence[tuple[str, Sequence[Row]]]) -> Ch
     for method, rows in parts:
         counts = {int(key): count for key, count in summed(rows, "reviews_by_winners").items()}
         if counts:
-            some = [Part(f"{n} winners", counts[n], f"w{min(n, 5)}") for n in sorted(counts)]
+            some = [Part(f"{n} winners", counts[n], f"w{min(n, MANY)}") for n in sorted(counts)]
             bars.append((method, some, f"n={sum(counts.values())}"))
     return Chart(environment, stacked(f"{environment}: winning candidates a review", bars)) if bars else None
+
+
+def _most(parts: Sequence[tuple[str, Sequence[tuple[str, Sequence[Row]]]]]) -> int:
+    """The most winners that a review had, up to where they are drawn alike."""
+    counts = (summed(rows, "reviews_by_winners") for _, some in parts for _, rows in some)
+    return min(MANY, max((int(key) for found in counts for key in found), default=0))
 
 
 def _answers(environment: str, parts: Sequence[tuple[str, Sequence[Row]]]) -> Chart | None:

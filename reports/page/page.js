@@ -67,7 +67,8 @@
     if (!methods.includes(state.left)) state.left = methods[0];
     if (state.right !== "" && (!methods.includes(state.right) || state.right === state.left)) {
       const others = methods.filter((method) => method !== state.left);
-      state.right = others.length ? others[others.length - 1] : "";
+      const differs = others.find((method) => String(block.ends[method]) !== String(block.ends[state.left]));
+      state.right = differs || others[0] || "";
     }
     const ended = (method) => method ? `${method} (${score(block.ends[method])})` : "none";
     fill($("left"), methods, state.left, ended);

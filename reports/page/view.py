@@ -96,12 +96,16 @@ def _candidate(
     }
 
 
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.1f} ms"
+
+
 def _spent(record: Mapping[str, Any]) -> list[str]:
     """Seconds, calls and tokens by role, in words."""
     lines = []
     for role in dict.fromkeys([*record["seconds"], *record["usage"]]):
         usage = record["usage"].get(role, {})
-        line = f"{role} {record['seconds'].get(role, 0.0):.2f} s"
+        line = f"{role} {_time(record['seconds'].get(role, 0.0))}"
         if usage.get("calls"):
             prompt, completion = usage.get("prompt", 0), usage.get("completion", 0)
             known = [("unknown" if count is None else f"{count:,}") for count in (prompt, completion)]
