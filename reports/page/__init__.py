@@ -32,7 +32,7 @@ from reports.table import Table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["EPISODES", "FIGURES", "Figure", "figures_of", "render_page"]
+__all__ = ["EPISODES", "FIGURES", "Figure", "figure_of", "figures_of", "render_page"]
 
 HERE: Final = Path(__file__).parent
 KINDS: Final = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -46,6 +46,11 @@ class Figure:
     name: str
     source: str
     caption: str = ""
+
+
+def figure_of(name: str, svg: bytes, caption: str = "") -> Figure:
+    """One figure that is at hand as SVG."""
+    return Figure(name, f"data:{KINDS['.svg']};base64,{base64.b64encode(svg).decode()}", caption)
 
 
 def figures_of(files: Mapping[str, bytes], captions: Mapping[str, str] | None = None) -> list[Figure]:
