@@ -116,15 +116,8 @@ def _note(source: Tracked, items: Sequence[Performance]) -> str:
     notes = [*caption.other_convention(items), *caption.unscored(items)]
     if any(item.missing for item in items):
         notes.append(f"Incomplete: {sum(item.missing for item in items)} planned episodes are missing.")
-    return "\n".join(
-        [
-            *lines,
-            "",
-            *notes,
-            "",
-            "`performance.png` has the intervals, `report.html` everything to read, `report.md` every table.",
-        ]
-    )
+    files = "`report.html` is the page to read, `performance.png` has the intervals, `report.md` every table."
+    return "\n".join([*lines, "", *notes, "", files])
 
 
 def _bars(environments: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
