@@ -211,7 +211,8 @@
   function fromAddress() {
     const match = /^#episode=(.*)$/.exec(location.hash);
     if (!match) return false;
-    const wanted = decodeURIComponent(match[1]);
+    let wanted = match[1];
+    try { wanted = decodeURIComponent(wanted); } catch { /* a broken address finds nothing */ }
     const at = wanted.indexOf(":");
     const [cell, task] = [wanted.slice(0, at), wanted.slice(at + 1)];
     for (const block of blocks) {
