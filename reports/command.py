@@ -31,7 +31,7 @@ def report(
     folder = results / study_name(study) if tracked else study_folder(study, results)
     name = folder.name
     source = open_source(resolve_uri(tracking_uri, results), name) if tracked else open_source(folder)
-    links = source.links if tracked else cell_links(folder)
+    links = cell_links(folder, tracking_uri)
     paths = write_report(source, out or folder / "report", episodes=episodes, links=links)
     typer.echo(f"From {source.origin}: {len(source.rows)} episodes. Wrote {len(paths)} files. Read: {paths[-1]}")
 
