@@ -58,6 +58,12 @@ FIELDS: Final[tuple[tuple[str, Kind, str], ...]] = (
     ("novel", "int", "replans equal to neither"),
     ("fail_opens", "int", "reviews that let the proposal pass with at least one cause to fail open, ties included"),
     ("fail_open_causes", "str", "JSON object: every cause to fail open, counted over candidates"),
+    ("reviews_by_step", "str", "JSON object: step to [reviews, firings] at it"),
+    (
+        "reviews_by_winners",
+        "str",
+        "JSON object: winning candidates to reviews with so many, of those with candidates",
+    ),
     *((f"{role}_s", "float", f"seconds of work of the {role}") for role in ROLES),
     *((f"{role}_calls", "int", f"model calls of the {role}") for role in TOKEN_ROLES),
     *((f"{role}_prompt", "int", f"prompt tokens of the {role}; empty when not reported") for role in TOKEN_ROLES),
@@ -84,7 +90,6 @@ def episode_row(episode: Episode) -> Row:
 
 def record_row(data: Mapping[str, Any]) -> Row:
     """The row of a record as `harness.codec` writes it; building the episode itself would cost five times as much."""
-    reviews = [review for step in data["steps"] for review in step["reviews"]]
     usage = {role: data["usage"].get(role, {}) for role in ROLES}
     wall, waited = float(data.get("wall_s", 0.0)), sum(float(spent.get("waited_s", 0.0)) for spent in usage.values())
     row: Row = {name: data[name] for name in _LABELS}
@@ -101,7 +106,7 @@ def record_row(data: Mapping[str, Any]) -> Row:
         "waited_s": waited,
         "work_s": max(0.0, wall - waited),
         "steps": len(data["steps"]),
-        **_review_counts(reviews),
+        **_review_counts(data["steps"]),
     }
     row |= {f"{role}_s": float(data["seconds"].get(role, 0.0)) for role in ROLES}
     for kind in ("calls", "prompt", "completion", "cached", "reasoning"):
@@ -134,24 +139,36 @@ def winners(won: Iterable[bool], scores: Sequence[float | None]) -> int:
     return sum(won) + better
 
 
-def _review_counts(reviews: list[Mapping[str, Any]]) -> Row:
+def _review_counts(steps: Sequence[Mapping[str, Any]]) -> Row:
     """All counts over reviews, in one pass: this is where most of the time of reading a ledger goes."""
     names = ("fired", "candidates", "winners", "comparisons", "replans", "adopt", "keep", "novel", "fail_opens")
     counts = dict.fromkeys(names, 0)
     causes: dict[str, int] = {}
-    for review in reviews:
-        fired, opened, answer = review.get("fired", False), review.get("fail_open", ()), review.get("response")
-        counts["fired"] += fired
-        counts["candidates"] += len(review.get("candidates", ()))
-        counts["winners"] += winners([vote["won"] for vote in review.get("votes", ())], review.get("scores", ()))
-        counts["comparisons"] += review.get("comparisons", 0)
-        counts["fail_opens"] += failed_open(opened, fired)
-        if answer is not None:
-            counts["replans"] += 1
-            counts[answer] += 1
-        for cause in opened:
-            causes[cause] = causes.get(cause, 0) + 1
-    return {"reviews": len(reviews), **counts, "fail_open_causes": json.dumps(dict(sorted(causes.items())))}
+    by_step: dict[int, list[int]] = {}
+    by_winners: dict[int, int] = {}
+    for step in steps:
+        for review in step["reviews"]:
+            fired, opened, answer = review.get("fired", False), review.get("fail_open", ()), review.get("response")
+            drawn = len(review.get("candidates", ()))
+            won = winners([vote["won"] for vote in review.get("votes", ())], review.get("scores", ()))
+            counts["fired"] += fired
+            counts["candidates"] += drawn
+            counts["winners"] += won
+            counts["comparisons"] += review.get("comparisons", 0)
+            counts["fail_opens"] += failed_open(opened, fired)
+            if answer is not None:
+                counts["replans"] += 1
+                counts[answer] += 1
+            for cause in opened:
+                causes[cause] = causes.get(cause, 0) + 1
+            at = by_step.setdefault(step["index"], [0, 0])
+            at[0] += 1
+            at[1] += fired
+            if drawn:
+                by_winners[won] = by_winners.get(won, 0) + 1
+    objects = {"fail_open_causes": causes, "reviews_by_step": by_step, "reviews_by_winners": by_winners}
+    texts = {name: json.dumps(found, sort_keys=True) if found else "{}" for name, found in objects.items()}
+    return {"reviews": sum(reviews for reviews, _ in by_step.values()), **counts, **texts}
 
 
 def _best(data: Mapping[str, Any]) -> float | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
-from harness import results
+from harness import provenance, results
 from harness.estimate import Outlook, clock, outlook, state
 from harness.grid import Cell, Plan, limits, plan_cells
 from harness.ledger import RETRYABLE, Key, Ledger, read, read_heads
@@ -132,6 +132,8 @@ def run_study(
         # A panel that was made just now need not be made twice; a kept one is verified before anything is run on it.
         panels(study, plan.panels, fresh=[label for label in busy if plan.panels[label] is kept.get(label)])
         results.write(folder, study, plan, heads)
+        if jobs:
+            provenance.record(folder)
         notes = _notes(ledger, plan, heads)
         stopped_by, ran = None, 0
         if jobs:

@@ -146,43 +146,51 @@ def show(episode: Episode, console: Console, *, full: bool = False, now: Mapping
     from rich.panel import Panel
     from rich.text import Text
 
-    head = Text()
-    for name in ("study", "method", "actor", "environment", "seed", "split", "task_id", "cell", "attempt"):
-        head.append(f"{name} ", style="dim")
-        then = getattr(episode, name)
-        head.append(visible(str((now or {}).get(name, then))))
-        head.append("" if (now or {}).get(name, then) == then else f" (run as {visible(str(then))})", style="yellow")
-        head.append("  ")
-    if episode.simulated:
-        head.append(f"\nsimulated: {', '.join(map(visible, episode.simulated))}", style="yellow")
-    head.append("\n\n" + cut(episode.task, None if full else 2 * OBSERVATION))
-    console.print(Panel(head, title="episode", title_align="left"))
+    console.print(head(episode, full=full, now=now))
     for step in episode.steps:
-        _step(step, console, full)
+        for line in step_lines(step, full):
+            console.print(line)
     if episode.final_observation:
         console.print(Text("then    " + cut(episode.final_observation, None if full else OBSERVATION), style="dim"))
-    console.print(Panel(_end(episode), title="outcome", title_align="left"))
+    console.print(Panel(end(episode), title="outcome", title_align="left"))
 
 
-def _step(step: Step, console: Console, full: bool) -> None:
+def head(episode: Episode, *, full: bool = False, now: Mapping[str, Any] | None = None) -> Any:
+    """Labels and task of an episode, in a panel."""
+    from rich.panel import Panel
+    from rich.text import Text
+
+    text = Text()
+    for name in ("study", "method", "actor", "environment", "seed", "split", "task_id", "cell", "attempt"):
+        text.append(f"{name} ", style="dim")
+        then = getattr(episode, name)
+        text.append(visible(str((now or {}).get(name, then))))
+        text.append("" if (now or {}).get(name, then) == then else f" (run as {visible(str(then))})", style="yellow")
+        text.append("  ")
+    if episode.simulated:
+        text.append(f"\nsimulated: {', '.join(map(visible, episode.simulated))}", style="yellow")
+    text.append("\n\n" + cut(episode.task, None if full else 2 * OBSERVATION))
+    return Panel(text, title="episode", title_align="left")
+
+
+def step_lines(step: Step, full: bool) -> Iterator[Any]:
+    """One step as lines: what was seen, each review, what was done."""
     from rich.rule import Rule
     from rich.text import Text
 
     legal = f", {step.legal_actions} legal actions" if step.legal_actions else ""
-    console.print(Rule(Text(f"step {step.index}{legal}"), align="left", style="dim"))
-    console.print(Text("sees    " + cut(step.observation, None if full else OBSERVATION), style="dim"))
+    yield Rule(Text(f"step {step.index}{legal}"), align="left", style="dim")
+    yield Text("sees    " + cut(step.observation, None if full else OBSERVATION), style="dim")
     if not step.reviews:
-        console.print(_thought(step.thought, full))
+        yield _thought(step.thought, full)
     for number, review in enumerate(step.reviews):
-        for line in _review(review, number, full):
-            console.print(line)
+        yield from _review(review, number, full)
     replaced = bool(step.reviews) and step.executed.canonical != step.reviews[0].proposal.canonical
     done = Text("does    ", style="dim")
-    done.append(_action(step.executed), style="bold green")
+    done.append(action(step.executed), style="bold green")
     done.append("  (not what was first proposed)" if replaced else "", style="yellow")
     reward = "unscored" if step.reward is None else f"{step.reward:g}"
-    done.append(f"   reward {reward}{', done' if step.done else ''}, {_seconds(step.seconds)}", style="dim")
-    console.print(done)
+    yield done.append(f"   reward {reward}{', done' if step.done else ''}, {_seconds(step.seconds)}", style="dim")
 
 
 def _review(review: Review, number: int, full: bool) -> Iterator[Any]:
@@ -191,12 +199,12 @@ def _review(review: Review, number: int, full: bool) -> Iterator[Any]:
     if review.thought:
         yield _thought(review.thought, full)
     line = Text("says    " if number == 0 else "replan  ", style="dim")
-    yield line.append(_action(review.proposal), style="bold")
+    yield line.append(action(review.proposal), style="bold")
     for place, candidate in enumerate(review.candidates):
         votes = [vote for vote in review.votes if vote.candidate == place]
         score = review.scores[place + 1] if place + 1 < len(review.scores) else None
         won = any(vote.won for vote in votes)
-        line = Text("  cand  ", style="dim").append(_action(candidate.action), style="cyan" if won else "")
+        line = Text("  cand  ", style="dim").append(action(candidate.action), style="cyan" if won else "")
         line.append(f"   {visible(candidate.source)}", style="dim")
         line.append("".join(f"   {_votes(vote)}" for vote in votes))
         yield line.append("" if score is None else f"   Q {score:.3f}")
@@ -211,7 +219,7 @@ def _review(review: Review, number: int, full: bool) -> Iterator[Any]:
     )
     yield gate.append(f"   {counted}   {review.seconds:.3f} s", style="dim")
     if review.recommended:
-        yield Text("  advice ", style="dim").append("; ".join(map(_action, review.recommended)), style="cyan")
+        yield Text("  advice ", style="dim").append("; ".join(map(action, review.recommended)), style="cyan")
     if review.message:
         yield Text("  told  ", style="dim").append(cut(review.message, None if full else THOUGHT))
     for cause in review.fail_open:
@@ -232,7 +240,8 @@ def _thought(text: str, full: bool) -> Any:
     return Text("thinks  " + (cut(text, None if full else THOUGHT) or "(nothing)"), style="italic dim")
 
 
-def _end(episode: Episode) -> Any:
+def end(episode: Episode) -> Any:
+    """How it ended: status, score, counts, time and tokens by role."""
     from rich.text import Text
 
     ended = episode.status not in (*ERRORS, "skipped")
@@ -273,8 +282,9 @@ def _seconds(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{role} {value:.3f} s" for role, value in seconds.items() if value >= 0.0005) or "under 1 ms"
 
 
-def _action(action: Action) -> str:
-    return cut(action.text, THOUGHT, newlines=False)
+def action(chosen: Action) -> str:
+    """An action on one line."""
+    return cut(chosen.text, THOUGHT, newlines=False)
 
 
 def visible(text: str) -> str:

@@ -6,10 +6,12 @@ works on that.  Missing values are pandas' NA of a nullable type, never NaN in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from harness import ledger
+from harness.codec import parse, to_json
 from harness.errors import UsageError
 from harness.rows import Row, Scalar
 from harness.tracking.plan import PlannedCell
@@ -20,7 +22,9 @@ from reports.names import method_plugin
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Group", "Tracked", "episodes", "groups", "open_source", "score"]
+__all__ = ["Group", "Key", "Tracked", "episodes", "folder_of", "groups", "open_source", "records", "score"]
+
+Key = tuple[str, str]  # cell, task id
 
 
 def open_source(where: str | Path, study: str | None = None) -> Tracked:
@@ -35,13 +39,38 @@ def open_source(where: str | Path, study: str | None = None) -> Tracked:
     """
     text = str(where)
     if isinstance(where, Path) or ("://" not in text and text != "databricks"):
-        return from_ledger(Path(where))
+        source = from_ledger(Path(where))
+        source.memo["folder"] = Path(where)
+        return source
     if study is None:
         found = studies(text)
         if len(found) != 1:
             raise UsageError(f"Which study? The store holds: {', '.join(found) or 'none'}. Name one.")
         study = found[0]
     return from_mlflow(text, study)
+
+
+def folder_of(source: Tracked) -> Path | None:
+    """The results folder that a study was read from, or None when it came from a tracking store."""
+    folder = source.memo.get("folder")
+    return folder if isinstance(folder, Path) else None
+
+
+def records(source: Tracked, keys: Collection[Key]) -> Iterator[Mapping[str, Any]]:
+    """Some episodes as `harness.codec` writes them; from a ledger without touching the others."""
+    folder = folder_of(source)
+    if not keys:
+        return
+    if folder is None:
+        for episode in source.records():
+            if (episode.cell, episode.task_id) in keys:
+                yield to_json(episode)
+        return
+    found = ledger.read(folder)
+    last = {(frame.head["cell"], frame.head["task_id"]): frame for frame in found.frames}
+    for key in sorted(last.keys() & set(keys), key=lambda key: last[key].offset):
+        record: Mapping[str, Any] = parse(found.text(last[key]))
+        yield record
 
 
 def episodes(source: Tracked) -> pd.DataFrame:

@@ -18,8 +18,9 @@ from reports.figures.performance import error_bars
 from reports.frames import Group, Tracked, groups, score
 from reports.performance import Performance, generator, measure
 from reports.stats import Estimate, mean_of_means
-from reports.write import report_files
+from reports.write import page, report_files
 
+EMBEDDED = 100  # episodes in the page of each summary run
 GLOSSARY = {
     "performance_mean": "unweighted mean over environments of performance in [0, 1] (mean reward, or success rate)",
     "<environment>_performance": "performance over scored episodes of all seeds, in [0, 1]; errors left out",
@@ -40,6 +41,7 @@ def summarise(source: Tracked) -> Summary:
     for item in found:
         by_group.setdefault((item.method, item.actor), []).append(item)
     files = report_files(source)
+    html = page(source, episodes=EMBEDDED).encode()
     charts = {actor: error_bars(source, actor, found) for actor in dict.fromkeys(item.actor for item in found)}
     every = groups(source)
     runs = []
@@ -49,6 +51,7 @@ def summarise(source: Tracked) -> Summary:
         parts = [group for group in every if (group.method, group.actor) == (method, actor)]
         artifacts = {"performance.png": charts[actor]}
         artifacts["report.md"] = files["report.md"].encode()
+        artifacts["report.html"] = html
         artifacts |= {f"tables/{name}": text.encode() for name, text in files.items() if name.endswith(".csv")}
         runs.append(
             SummaryRun(
@@ -114,7 +117,8 @@ def _note(source: Tracked, items: Sequence[Performance]) -> str:
     notes = [*caption.other_convention(items), *caption.unscored(items)]
     if any(item.missing for item in items):
         notes.append(f"Incomplete: {sum(item.missing for item in items)} planned episodes are missing.")
-    return "\n".join([*lines, "", *notes, "", "`performance.png` has the intervals, `report.md` every table."])
+    files = "`report.html` is the page to read, `performance.png` has the intervals, `report.md` every table."
+    return "\n".join([*lines, "", *notes, "", files])
 
 
 def _bars(environments: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

@@ -12,10 +12,14 @@ from harness.rows import FIELDS
 from reports import caption, render
 from reports.figures.canvas import FORMATS, Drawing
 from reports.frames import Tracked, open_source
+from reports.page import EPISODES, figure_of, render_page
 from reports.table import Table
 from reports.tables import absent, build_all
 
 GLOSSARY: Final = ("outcome", "reward", "success", "wall_s", "waited_s", "work_s", "fired", "adopt", "keep", "novel")
+
+
+PAGE: Final = "report.html"
 
 
 def write_report(
@@ -25,18 +29,23 @@ def write_report(
     *,
     against: str | None = None,
     figures: bool = True,
+    episodes: int = EPISODES,
+    links: Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """Write `report.md`, `tables.tex`, each table as `.md`, `.tex` and `.csv`, each figure as PNG, PDF and SVG.
+    """Write `report.md`, `tables.tex`, each table as `.md`, `.tex` and `.csv`, each figure, and `report.html` to read.
 
     Args:
         where: `results/<study>`, a tracking URI, or what `open_source` gave.
         out: Folder for the files; made when it is not there.
         study: The study's name, when `where` is a store that holds several.
         against: `paper` adds a table of published values beside ours.
-        figures: Whether to draw; without matplotlib nothing is drawn and `report.md` says so.
+        figures: Whether to write them; without matplotlib nothing is drawn and `report.md` says so.
+        episodes: At most so many episodes are embedded in `report.html`.
+        links: Address of each cell's MLflow run, where the source does not know it.
 
     Returns:
-        The files, `report.md` first. The same episodes give the same bytes from either source.
+        The files, `report.md` first and `report.html` last. The same episodes give the same bytes from either source,
+        but for `report.html`, which says where it was read from.
 
     Raises:
         UsageError: nothing to report on, nothing of that name to compare with, or `out` cannot be written.
@@ -49,18 +58,39 @@ def write_report(
         if figures:
             for drawing in drawings(source):
                 paths += [_write(out / f"{drawing.name}.{kind}", drawing.render(kind)) for kind in FORMATS]
+        html = page(source, against=against, episodes=episodes, links=links)
+        paths.append(_write(out / PAGE, html))
     except OSError as error:
         raise UsageError(f"The report cannot be written to {out}: {error}. Name another folder with --out.") from error
     return paths
 
 
-def report_files(source: Tracked, *, against: str | None = None) -> dict[str, str]:
-    """The texts of the report by file name; figures are drawn by `drawings`."""
+def page(
+    source: Tracked,
+    *,
+    against: str | None = None,
+    episodes: int = EPISODES,
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """The page of a study, with all its tables and figures."""
+    figures = [
+        figure_of(one.name, one.render("svg"), " ".join([one.title, *one.caption])) for one in drawings(source)
+    ]
+    return render_page(source, _tables(source, against), figures, episodes=episodes, links=links)
+
+
+def _tables(source: Tracked, against: str | None) -> Sequence[Table]:
     tables = list(build_all(source))
     if against is not None:
         from reports.against import against_tables
 
         tables += against_tables(source, against)
+    return tables
+
+
+def report_files(source: Tracked, *, against: str | None = None) -> dict[str, str]:
+    """The texts of the report by file name; figures are drawn by `drawings`."""
+    tables = _tables(source, against)
     files = {}
     for table in tables:
         files[f"{table.name}.md"] = render.markdown(table)

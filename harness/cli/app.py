@@ -105,11 +105,14 @@ def show(
     results: RESULTS = DEFAULT_RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="The record itself.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Whole observations and thoughts.")] = False,
+    beside: Annotated[
+        str | None, typer.Option(help="Another method's episode of the same task beside it, and where they part.")
+    ] = None,
 ) -> None:
     """Show one episode step by step."""
     from harness.cli.tracked import show_command
 
-    raise SystemExit(show_command(study, episode, results, as_json, full))
+    raise SystemExit(show_command(study, episode, results, as_json, full, beside))
 
 
 @app.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -81,12 +81,14 @@ def run_command(
     now = _source(folder)
     made = _made(folder)
     fresh = made.get("report") == now and (folder / "report" / "report.md").exists()
-    if report and not fresh:
-        code = max(code, _report(folder, now))
     store = digest([now, tracking_uri])
+    # The store first: the page links to its runs.
+    stored = 0
     if tracking and made.get("store") != store:
-        code = max(code, _sync(folder, tracking_uri, study.study, store))
-    return code
+        stored = _sync(folder, tracking_uri, study.study, store)
+    if report and not fresh:
+        code = max(code, _report(folder, now, _links(folder, tracking_uri) if tracking and stored == 0 else {}))
+    return max(code, stored)
 
 
 def _source(folder: Path) -> str:
@@ -130,13 +132,19 @@ class _Tracker:
         self._live(episode)
 
 
-def _report(folder: Path, source: str) -> int:
+def _links(folder: Path, tracking_uri: str | None) -> Mapping[str, str]:
+    from harness.tracking.links import cell_links
+
+    return cell_links(folder, tracking_uri)
+
+
+def _report(folder: Path, source: str, links: Mapping[str, str]) -> int:
     write = hook("reports", "write")
     if write is None:
         _say("No reports package is installed, so no table is written.")
         return 0
     try:
-        paths = write(folder, folder / "report")
+        paths = write(folder, folder / "report", links=links)
     except (UsageError, ModuleNotFoundError) as error:
         _say(f"error: the tables could not be written: {error}")
         return 1
@@ -144,7 +152,7 @@ def _report(folder: Path, source: str) -> int:
     table = folder / "report" / "table1.md"
     if table.exists():
         print(f"\n{table.read_text(encoding='utf-8')}")
-    print(f"tables: {paths[0].parent}")
+    print(f"tables: {paths[0].parent}\nread: {paths[-1]}")
     return 0
 
 

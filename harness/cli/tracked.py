@@ -50,15 +50,18 @@ def ui_command(study: str | None, results: Path, tracking_uri: str | None, port:
         ui.stop()
 
 
-def show_command(study: str, episode: str, results: Path, as_json: bool, full: bool) -> int:
-    """Print one episode."""
+def show_command(study: str, episode: str, results: Path, as_json: bool, full: bool, beside: str | None = None) -> int:
+    """Print one episode, alone or beside another method's."""
     from rich.console import Console
 
+    from harness import beside as beside_
     from harness import show
 
     folder = study_folder(study, results)
     found = show.one(folder, show.wanted_of(episode, folder))
-    if as_json:
+    if beside is not None:
+        beside_.show_beside(found, beside_.partner(folder, found, beside), Console(), full=full)
+    elif as_json:
         print(show.as_json(found))
     else:
         show.show(found, Console(), full=full, now=show.present_labels(folder).get(found.cell))

@@ -181,6 +181,7 @@ class _Sync:
             source, records = f"ledger {self.folder}", lambda: ledger.read_episodes(self.folder)
             measures = read_all(self.folder)
             known = tracked(source, self.plan, rows, records, left_out=self.left_out, measures=measures)
+            known.memo["folder"] = self.folder
             write_summary(self.client, self.ids[1], known, summarise(known))
         write_measures(self.client, self.ids[1], self.study, self.folder)
         self.client.set_experiment_tag(self.ids[1], "cota.digest", whole)

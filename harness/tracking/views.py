@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "mlflow.sharedViewState."
 COMPARISON: Final = "comparison"
 TAG_LIMIT: Final = 20000
+WORKFLOW: Final = "workflowType=machine_learning"  # else the page opens on its overview of language models
 
 
 def save_view(
@@ -117,7 +118,7 @@ def ui_link(base: str, experiment_id: str, *, charts: bool = True, view: bool = 
         charts: Charts beside the table, or the table alone.
         view: Whether the saved view exists.
     """
-    query = f"workflowType=machine_learning&compareRunsMode={'CHART' if charts else 'TABLE'}"
+    query = f"{WORKFLOW}&compareRunsMode={'CHART' if charts else 'TABLE'}"
     if view:
         query += f"&viewStateShareKey={COMPARISON}"
     return f"{base.rstrip('/')}/#/experiments/{quote(experiment_id)}/runs?{query}"
@@ -126,7 +127,7 @@ def ui_link(base: str, experiment_id: str, *, charts: bool = True, view: bool = 
 def run_link(base: str, experiment_id: str, run_id: str, artifact: str = "") -> str:
     """The address of one run, or of one of its artefacts."""
     tail = f"/artifacts/{quote(artifact)}" if artifact else ""
-    return f"{base.rstrip('/')}/#/experiments/{quote(experiment_id)}/runs/{quote(run_id)}{tail}"
+    return f"{base.rstrip('/')}/#/experiments/{quote(experiment_id)}/runs/{quote(run_id)}{tail}?{WORKFLOW}"
 
 
 def _chart(kind: str, section: str, metric: str, label: str) -> dict[str, Any]:
