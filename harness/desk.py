@@ -71,7 +71,7 @@ class ReviewDesk:
         self._open()
         tools = (self._tools.comparator, self._tools.critic)
         oracle = self._environment.oracle() if any(getattr(t, "needs_oracle", False) for t in tools if t) else None
-        return Question(self.state, self._view(), oracle)
+        return Question(self.state, self._view(), oracle, self.deadline)
 
     def candidates(self, k: int) -> tuple[Candidate, ...]:
         """Up to k legal alternatives, distinct from the proposal and from each other, in drawn order."""

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from harness.records import Role
 
 T = TypeVar("T")
+GRACE_S = 1.0  # a call that knows its limit ends itself so much earlier, at most
 Job = tuple[Callable[[], Any], "queue.SimpleQueue[tuple[bool, Any]]"]
 
 
@@ -26,6 +27,18 @@ class CallTimeout(Exception):
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no answer within {seconds:.3g} s")
         self.seconds = seconds
+
+
+def give_up_at(deadline: float | None, call_s: float | None) -> float | None:
+    """When a call that begins now should end by itself: a little before it is abandoned with its thread.
+
+    Args:
+        deadline: `time.monotonic()` at which the step or the episode ends, or None.
+        call_s: seconds that one call may take, or None.
+    """
+    now = time.monotonic()
+    ends = [end for end in (deadline, None if call_s is None else now + call_s) if end is not None]
+    return min(ends) - min(GRACE_S, 0.1 * max(0.0, min(ends) - now)) if ends else None
 
 
 class Clock:

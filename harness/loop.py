@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from harness import intake
 from harness.desk import ReviewDesk, Tools
 from harness.errors import EpisodeError, IllegalAction, UsageError
-from harness.guard import CallTimeout, Clock, Guard
+from harness.guard import GRACE_S, CallTimeout, Clock, Guard, give_up_at
 from harness.protocols import Actor, Environment, Execute, Method, Mind, Verdict
 from harness.records import (
     Action,
@@ -229,7 +229,7 @@ class Rollout:
             attempt=attempt,
             ask_actor=ask_actor,
             view=view,
-            deadline=deadline,
+            deadline=give_up_at(deadline, self.limits.call_s),
         )
         before = time.perf_counter()
         try:
@@ -257,7 +257,7 @@ class Rollout:
             parse=self.environment.canonical,
             episode_seed=self.streams.seed_for("actor"),
             legal=self.environment.legal,
-            deadline=deadline,
+            deadline=give_up_at(deadline, self.limits.call_s),
             oracle=self.environment.oracle() if self.actor.simulated else None,
         )
 
@@ -267,6 +267,8 @@ class Rollout:
         except (IllegalAction, EpisodeError) as error:
             self._count_lost("actor", error)
             if isinstance(error, EpisodeError):
+                if error.status == "timeout" and deadline is not None and time.monotonic() > deadline - GRACE_S:
+                    raise self._late("actor", CallTimeout(0.0), shared=True) from error
                 raise
             raise EpisodeError("actor", f"no action in the answer: {error}", "unparsed") from error
         self._count("actor", proposal.usage)

@@ -124,6 +124,7 @@ class Question:
     state: DecisionState
     view: str
     oracle: Oracle | None = None
+    deadline: float | None = None  # time.monotonic() after which no answer is of use
 
 
 class Comparator(Protocol):

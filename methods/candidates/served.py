@@ -26,6 +26,7 @@ class ServedGenerator:
     """Samples lines over an endpoint."""
 
     endpoint: Endpoint
+    deadline: float | None = None
 
     def sample(
         self, system: str, user: str, leads: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
@@ -47,7 +48,7 @@ class ServedGenerator:
             request: dict[str, Any] = {"messages": messages, **sampling, **thinking_fields(False, "template")}
             request |= {"continue_final_message": True, "add_generation_prompt": False}
             try:
-                return self.endpoint.complete(request, seed_of(seed=seed, lead=number))
+                return self.endpoint.complete(request, seed_of(seed=seed, lead=number), self.deadline)
             except ModelError as error:
                 return error
 
@@ -126,5 +127,5 @@ class ServedSmallLMCandidates(SmallLMCandidates):
             base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
         )
 
-    def _generator(self) -> ServedGenerator:
-        return ServedGenerator(self.endpoint)
+    def _generator(self, deadline: float | None) -> ServedGenerator:
+        return ServedGenerator(self.endpoint, deadline)

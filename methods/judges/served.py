@@ -113,20 +113,20 @@ class ServedComparator:
         Raises:
             UsageError: no key, a wrong address or model.
         """
-        ahead = [self._ask(question.view, pair) for pair in pairs[:1]] if self.send_ahead else []
+        ahead = [self._ask(question, pair) for pair in pairs[:1]] if self.send_ahead else []
         rest = pairs[len(ahead) :]
         if not rest:
             return ahead
         with ThreadPoolExecutor(len(rest), thread_name_prefix="compare") as pool:
-            return [*ahead, *pool.map(lambda pair: self._ask(question.view, pair), rest)]
+            return [*ahead, *pool.map(lambda pair: self._ask(question, pair), rest)]
 
-    def _ask(self, view: str, pair: tuple[Action, Action]) -> Ballot:
-        prompt = load_prompt(self.prompt)
+    def _ask(self, question: Question, pair: tuple[Action, Action]) -> Ballot:
+        prompt, view = load_prompt(self.prompt), question.view
         user = prompt.prefix(view) + prompt.pair(view, _line(pair[0].text), _line(pair[1].text))
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": user})
         try:
-            answer = self.endpoint.complete({"messages": messages, **self.request})
+            answer = self.endpoint.complete({"messages": messages, **self.request}, deadline=question.deadline)
         except ModelError as error:
             return Ballot(None, "timeout" if isinstance(error, ModelTimeout) else type(error).__name__.lower())
         return ballot(answer, self.reading)
