@@ -82,7 +82,7 @@ def run_command(
     fresh = made.get("report") == now and (folder / "report" / "report.md").exists()
     if report and not fresh:
         code = max(code, _report(folder, now))
-    store = digest([now, tracking_uri])
+    store = digest([now, tracking_uri, study.throughput.traces])
     if tracking and made.get("store") != store:
         code = max(code, _sync(folder, tracking_uri, study.study, store))
     return code
