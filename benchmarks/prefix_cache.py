@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import uuid4
 
 from harness.models.client import Endpoint
@@ -32,8 +33,8 @@ def view(episode: str, step: int) -> str:
 class Cold(ServedComparator):
     """Begins each prompt with text of its own."""
 
-    def _ask(self, view: str, pair: tuple[Action, Action]) -> Ballot:
-        return super()._ask(f"{uuid4()} {view}", pair)
+    def _ask(self, question: Question, pair: tuple[Action, Action]) -> Ballot:
+        return super()._ask(replace(question, view=f"{uuid4()} {question.view}"), pair)
 
 
 def measure(judge: ServedComparator, steps: list[int], k: int) -> tuple[list[float], Usage]:
