@@ -154,7 +154,10 @@ def command_of(use: Use, gpu: int | None, share: float, max_model_len: int) -> l
     if use.revision:
         command += ["--revision", use.revision]
     if gpu is None:
-        return [*command, "--dtype", "bfloat16", "--enforce-eager"]
+        # A seeded request whose prompt is read in two parts ends vLLM 0.32 on a CPU ("CPU Generator does not use
+        # offset"): prompts are read whole, so all of one must fit a batch.
+        whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max_model_len)]
+        return [*command, "--dtype", "bfloat16", "--enforce-eager", *whole]
     return [*command, "--gpu-memory-utilization", str(share)]
 
 

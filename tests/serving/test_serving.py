@@ -20,9 +20,11 @@ from harness.serving.plan import place, size_of
 STAND_IN = """
 import argparse, http.server, json, os, sys
 p = argparse.ArgumentParser()
-for name in ("--model", "--served-model-name", "--host", "--max-model-len", "--dtype"): p.add_argument(name)
+for name in ("--model", "--served-model-name", "--host", "--max-model-len", "--dtype", "--max-num-batched-tokens"):
+    p.add_argument(name)
 p.add_argument("--port", type=int)
-for name in ("--enable-prefix-caching", "--enable-prompt-tokens-details", "--enforce-eager"):
+flags = ("--enable-prefix-caching", "--enable-prompt-tokens-details", "--enforce-eager", "--no-enable-chunked-prefill")
+for name in flags:
     p.add_argument(name, action="store_true")
 a = p.parse_args()
 if a.model == "broken": sys.exit("cannot load")
