@@ -135,15 +135,17 @@ def test_usage_is_the_servers_and_unknown_stays_unknown() -> None:
 
 
 def test_the_limit_follows_what_the_server_can_take() -> None:
-    with MockEndpoint(Behaviour(0.02, capacity=8, retry_after=0.02)) as server:
+    # A latency so long that even a crawling machine has more than the server's capacity on its way.
+    with MockEndpoint(Behaviour(0.2, capacity=8, retry_after=0.2)) as server:
         endpoint = ask(server)
-        with ThreadPoolExecutor(40) as pool:
-            list(pool.map(lambda i: endpoint.complete(REQUEST, seed=i), range(600)))
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(lambda i: endpoint.complete(REQUEST, seed=i), range(256)))
         limiter = connection(endpoint).limiter
-        assert server.counts["fine"] == 600
+        assert server.counts["fine"] == 256
+        assert limiter.decreases > 0
         assert 2 <= limiter.limit <= 24, limiter.limit
         assert limiter.flying == 0
-        assert server.counts["rate_limit"] < 300, "it keeps hammering"
+        assert server.counts["rate_limit"] < 256, "it keeps hammering"
 
 
 def rounds(limiter: Limiter, number: int, overloads: int = 0, flying: int = 2) -> None:
