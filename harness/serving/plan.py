@@ -162,11 +162,12 @@ def command_of(use: Use, gpu: int | None, share: float, max_model_len: int) -> l
 
 
 def environment_of(gpu: int | None) -> dict[str, str]:
-    """Environment of one server."""
+    """Environment of one server; what the user's own says about the CPU build stays."""
     if gpu is not None:
         return {"CUDA_VISIBLE_DEVICES": str(gpu)}
     cores = os.cpu_count() or 1
-    return {"VLLM_CPU_OMP_THREADS_BIND": f"0-{cores - 1}" if cores > 1 else "0", "VLLM_CPU_KVCACHE_SPACE": "2"}
+    known = {"VLLM_CPU_OMP_THREADS_BIND": f"0-{cores - 1}" if cores > 1 else "0", "VLLM_CPU_KVCACHE_SPACE": "2"}
+    return {name: os.environ.get(name, value) for name, value in known.items()}
 
 
 def _address(use: Use) -> str:
