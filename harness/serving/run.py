@@ -56,7 +56,8 @@ def serve(
         until: asked every second; true ends it.
 
     Raises:
-        UsageError: nothing to serve, no vLLM, a port that is taken, or a server that does not come up (with the end of its log).
+        UsageError: nothing to serve, no vLLM, a port that is taken, or a server that does not come up (with the end of
+            its log).
     """
     servers, elsewhere = plan(
         find_endpoints(study), gpus() if gpu_count is None else gpu_count, max_model_len, python, extra
@@ -71,12 +72,13 @@ def serve(
     _need_vllm(servers[0].command[0])
     folder.mkdir(parents=True, exist_ok=True)
     secrets = {use.key_env for use in (*elsewhere, *find_endpoints(study)) if use.key_env}
-    with _terminable(), running(servers, folder, secrets) as processes:
+    with _ended(echo), running(servers, folder, secrets) as processes:
         facts = [wait_for(server, process, folder, wait_s) for server, process in zip(servers, processes, strict=True)]
         _write(folder / "serve.json", facts)
         for fact in facts:
             echo(f"ready: {fact['model']} at {fact['base_url']} (vLLM {fact['version']})")
         return watch(servers, processes, folder, echo, until)
+    return 0
 
 
 def announce(servers: Sequence[Server], elsewhere: Sequence[Use], echo: Callable[[str], None]) -> None:
@@ -97,17 +99,14 @@ def watch(
     echo: Callable[[str], None],
     until: Callable[[], bool],
 ) -> int:
-    """Wait for an interrupt or `until`; 1 when a server ended by itself."""
+    """Wait for `until`; 1 when a server ended by itself."""
     pairs = list(zip(servers, processes, strict=True))
-    try:
-        while not until():
-            dead = [server.model for server, process in pairs if process.poll() is not None]
-            if dead:
-                echo(f"ended by itself: {', '.join(dead)}; see its log in {folder}")
-                return 1
-            time.sleep(1.0)
-    except KeyboardInterrupt:
-        echo("stopping")
+    while not until():
+        dead = [server.model for server, process in pairs if process.poll() is not None]
+        if dead:
+            echo(f"ended by itself: {', '.join(dead)}; see its log in {folder}")
+            return 1
+        time.sleep(1.0)
     return 0
 
 
@@ -131,20 +130,21 @@ def _need_port(server: Server) -> None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """A request to end (SIGTERM) is an interrupt here: servers are in sessions of their own and would live on."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def _ended(echo: Callable[[str], None]) -> Iterator[None]:
+    """An interrupt ends the block, and so does SIGTERM: servers are in sessions of their own and would live on."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, interrupt) if main else None
     try:
         yield
+    except KeyboardInterrupt:
+        echo("stopped")
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _need_vllm(python: str) -> None:
