@@ -8,13 +8,14 @@ from typing import Any
 from harness.records import Usage
 
 
-def _count(source: Any, key: str) -> int | None:
-    value = source.get(key) if isinstance(source, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _count(source: Any, *path: str) -> int | None:
+    for key in path:
+        source = source.get(key) if isinstance(source, Mapping) else None
+    return source if isinstance(source, int) and not isinstance(source, bool) and source >= 0 else None
 
 
-def _details(source: Any, key: str) -> Any:
-    return source.get(key) if isinstance(source, Mapping) else None
+def _first(*counts: int | None) -> int | None:
+    return next((count for count in counts if count is not None), None)
 
 
 def parse_usage(reported: Any) -> Usage:
@@ -23,12 +24,16 @@ def parse_usage(reported: Any) -> Usage:
     Cached prompt tokens are `prompt_tokens_details.cached_tokens` (OpenAI, vLLM with `--enable-prompt-tokens-details`)
     or `prompt_cache_hit_tokens` (DeepSeek).  `cached` is part of `prompt`, `reasoning` part of `completion`.
     """
-    cached = _count(_details(reported, "prompt_tokens_details"), "cached_tokens")
-    reasoning = _count(_details(reported, "completion_tokens_details"), "reasoning_tokens")
     return Usage(
         calls=1,
         prompt=_count(reported, "prompt_tokens"),
         completion=_count(reported, "completion_tokens"),
-        cached=_count(reported, "prompt_cache_hit_tokens") if cached is None else cached,
-        reasoning=_count(reported, "reasoning_tokens") if reasoning is None else reasoning,
+        cached=_first(
+            _count(reported, "prompt_tokens_details", "cached_tokens"),
+            _count(reported, "prompt_cache_hit_tokens"),
+        ),
+        reasoning=_first(
+            _count(reported, "completion_tokens_details", "reasoning_tokens"),
+            _count(reported, "reasoning_tokens"),
+        ),
     )
