@@ -3,8 +3,8 @@
 Made from the record alone, so a trace can be made again at any time and says nothing that the ledger does not.  One
 root, one span a step, and in it the actor, each review (with its candidates and its judge), the environment and, where
 there is one, its user.  What the record keeps by step stays by step: an actor that answered more than once has one span
-with all its answers, its time and its tokens.  Spans of a step follow each other by working time; a review's time holds
-the extra turns that it asked of the actor.
+with all its answers, its time and its tokens, those that a review asked for included; the advisor's own time is shared
+out among the reviews as long as each took.  Spans of a step follow each other.
 
 Texts are visible (control characters written out) and cut; of a long episode `STEPS` steps are shown.  Whatever tokens
 are in none of the shown steps stand on a last span, so that a trace's tokens are the episode's.
@@ -105,8 +105,10 @@ class _Tree:
         legal = {"legal_actions": step.legal_actions}
         here = self.add(Span(f"step {step.index + 1}", "CHAIN", begin, begin, 0, seen, outputs, legal))
         self._part("actor", "LLM", here, step.seconds.get("actor", 0.0), seen, _said(step), step.usage.get("actor"))
+        whole_s = sum(review.seconds for review in step.reviews)
+        share = step.seconds.get("advisor", 0.0) / whole_s if whole_s > 0 else 0.0
         for review in step.reviews:
-            self._review(review, here)
+            self._review(review, here, share)
         user_s, usage = step.seconds.get("simulator", 0.0), step.usage.get("simulator")
         outside = step.seconds.get("environment", 0.0) + user_s
         answer = {"observation": _text(after), "reward": step.reward, "done": step.done}
@@ -130,7 +132,7 @@ class _Tree:
         begin, self.now = self.now, self.now + _ns(seconds)
         return self.add(Span(name, kind, begin, self.now, parent, inputs, outputs, usage=usage))
 
-    def _review(self, review: Review, parent: int) -> None:
+    def _review(self, review: Review, parent: int, share: float) -> None:
         """A review and its evidence; its tokens stand on it as a whole, as the record has them."""
         begin = self.now
         outputs = {
@@ -142,7 +144,8 @@ class _Tree:
         }
         inputs = {"proposal": _short(review.proposal.text), "thought": _text(review.thought)}
         usage = review.usage if review.usage != Usage() else None
-        here = self._part("review", "LLM" if usage else "GUARDRAIL", parent, review.seconds, inputs, outputs, usage)
+        kind, seconds = "LLM" if usage else "GUARDRAIL", review.seconds * share
+        here = self._part("review", kind, parent, seconds, inputs, outputs, usage)
         drawn = [{"action": _short(c.action.text), "source": c.source} for c in review.candidates[:LISTED]]
         if drawn:
             self.add(Span("candidates", "RETRIEVER", begin, begin, here, outputs={"candidates": drawn}))

@@ -23,6 +23,7 @@ from harness.tracking.sync import sync
 from methods.candidates.environment import EnvironmentCandidates
 from methods.cota import Cota
 from methods.judges.served import ServedComparator
+from methods.self_reflection import SelfReflection
 from tests.actors.test_chat import actor
 from tests.harness.helpers import FakeCell
 from tests.models.mock_endpoint import Behaviour, MockEndpoint
@@ -129,12 +130,30 @@ def test_a_trace_holds_what_happened_and_its_tokens_are_the_episodes() -> None:
     for number, span in enumerate(tree):
         assert span.parent is None or span.parent < number
         if span.parent is not None:
-            assert tree[span.parent].begin <= span.begin <= span.end <= tree[span.parent].end + 20_000_000
+            assert tree[span.parent].begin <= span.begin <= span.end <= tree[span.parent].end + 1_000
     for kind in ("prompt", "completion", "cached"):
         told = sum(getattr(span.usage, kind) for span in tree if span.usage is not None)
         assert told == sum(getattr(usage, kind) for usage in found.usage.values())
     last = [span for span in tree if span.name == "environment"][-1]
     assert last.outputs["observation"] == found.final_observation
+
+
+def test_a_turn_that_a_review_asked_for_is_the_actors_time_once() -> None:
+    with MockEndpoint(Behaviour(0.05)) as server:
+        found = run_episode(
+            environment=MockEnvironment(),
+            actor=actor(server),
+            method=SelfReflection(),
+            tools=Tools(),
+            cell=FakeCell(),
+            task_id="test-1",
+            limits=Limits(max_steps=3),
+        )
+    tree = spans_of(found)
+    told = {name: sum(s.end - s.begin for s in tree if s.name == name) / 1e9 for name in ("actor", "review")}
+    assert told["actor"] == pytest.approx(found.seconds["actor"], abs=1e-6)
+    assert told["review"] == pytest.approx(found.seconds["advisor"], abs=1e-6)
+    assert max(span.end for span in tree) == tree[0].end
 
 
 def test_the_stores_own_sum_of_tokens(results: Path, cells: list[PlannedCell]) -> None:
