@@ -108,7 +108,7 @@ def _info(trace_id: str, experiment_id: str, run_id: str, episode: Episode, root
         execution_duration=(root.end - root.begin) // 1_000_000,
         state=TraceState.ERROR if root.error else TraceState.OK,
         request_preview=str(root.inputs["task"])[:PREVIEW],
-        response_preview=f"{outcome}, {len(episode.steps)} steps",
+        response_preview=f"{episode.method}: {outcome}, {len(episode.steps)} steps",
         trace_metadata={"mlflow.sourceRun": run_id},
         tags=tags,
     )
