@@ -190,9 +190,12 @@ def render(view: Outlook, workers: int) -> str:
     widths = [max([len(n), *(len(getattr(line, n)) for line in view.lines)]) for n in names]
     head = "  ".join(n.ljust(w) for n, w in zip(names, widths, strict=True))
     lines = [head + "  planned   done  failed  skipped   left"]
-    for line in view.lines:
+    shown = [line for line in view.lines if line.skipped < line.planned] or view.lines
+    for line in shown:
         labels = "  ".join(getattr(line, n).ljust(w) for n, w in zip(names, widths, strict=True))
         lines.append(f"{labels}  {line.planned:7d}{line.done:7d}{line.failed:8d}{line.skipped:9d}{line.left:7d}")
+    if len(shown) < len(view.lines):
+        lines.append(f"and {len(view.lines) - len(shown)} combinations that the study skips as a whole")
     counts = ", ".join(f"{view.total(name)} {name}" for name in ("done", "failed", "skipped", "left"))
     lines.append(f"{view.total('planned')} episodes planned: {counts}" + _retries(view))
     if view.total("left"):

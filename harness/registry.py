@@ -137,10 +137,13 @@ def explained(kind: Kind, name: str, call: str, passed: tuple[type[Exception], .
 
 
 def parameters(kind: Kind, name: str) -> dict[str, inspect.Parameter]:
-    """The constructor's parameters by name."""
+    """The constructor's parameters by name, with those that it passes on (`passes_on`: name to default)."""
     found = dict(inspect.signature(load(kind, name).__init__).parameters)
     found.pop("self", None)
-    return {key: p for key, p in found.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    own = {key: p for key, p in found.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    shared = getattr(load(kind, name), "passes_on", {}) if len(own) < len(found) else {}
+    only = inspect.Parameter.KEYWORD_ONLY
+    return own | {key: inspect.Parameter(key, only, default=v, annotation=type(v)) for key, v in shared.items()}
 
 
 SIMPLE: Mapping[str, tuple[type, ...]] = {

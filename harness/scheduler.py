@@ -94,7 +94,7 @@ class Scheduler:
         """Run until the queue is empty, the run is stopped, or a worker dies."""
         alone = bool(self._suspects)
         results = stream(
-            Slot(self._run, markers),
+            Slot(self._run, markers, self.workers),
             self._feed(self._suspects if alone else self._queue),
             backend=self._throughput.backend,
             workers=self.workers,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.interrupt import shield_worker
+from harness.models.threads import share_cores
 from harness.records import Episode
 from harness.worker import Job, failed
 
@@ -36,9 +37,11 @@ class Slot:
 
     run: Callable[[Job], Episode]
     markers: str | None
+    jobs: int = 1  # that run on this machine at once
 
     def __call__(self, ticket: Ticket) -> tuple[int, Episode]:
         shield_worker()
+        share_cores(self.jobs)
         marker = Path(self.markers, str(ticket.number)) if self.markers else None
         if marker is not None:
             marker.write_text(f"{os.getpid()} {time.monotonic()}")

@@ -146,10 +146,11 @@ class Policy(Model):
 
 
 class Throughput(Model):
-    """How to use the machine (never identity). `workers: auto` is one a core."""
+    """How to use the machine (never identity). `workers: auto` is one a core; `traces` of episodes go to MLflow."""
 
     backend: Literal["loky", "threading", "sequential"] = "loky"
     workers: int | Literal["auto"] = "auto"
+    traces: int = Field(default=2, ge=0, le=1000)  # so many episodes of each cell are shown step by step; 0: none
 
     @field_validator("workers")
     @classmethod

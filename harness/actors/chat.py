@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from harness.actors.history import Message, Style, begun_action
 from harness.actors.react import ReActActor
 from harness.actors.toolschemas import native_tools
 from harness.errors import UsageError, nearest
 from harness.models.answer import Completion
-from harness.models.client import Endpoint
+from harness.models.asking import ACTOR, THROUGHPUT, Asking, endpoint
 from harness.models.thinking import STYLES, thinking_fields
 from harness.protocols import Mind
 from harness.records import DecisionState, Observation
@@ -44,25 +44,14 @@ class ChatActor(ReActActor):
         format_retries: further answers asked for when no action can be read.
         choice: `free`, or `legal`: thought and action are begun for the model and the action is one of those listed.
         extra: more fields of the request, such as `{"top_k": 20}`.
-        timeout_s: seconds of one attempt.
-        patience_s: seconds of one call with all its waiting.
-        attempts: faults forgiven in one call; rate limits do not count.
-        max_in_flight: ceiling of the adaptive limit of this address, for each process.
-        cache: keep answers and reuse them.
+        asking: as in `harness.models.asking`: timeout_s, patience_s, attempts, max_in_flight, cache.
     """
 
     version: ClassVar[str] = "1"
     # A step in the middle of a WebShop episode; paper table 11 has 2,800 tokens a step.
     estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 2700, "completion": 100, "seconds": 3.0}
-    throughput: ClassVar[tuple[str, ...]] = (
-        "base_url",
-        "key_env",
-        "timeout_s",
-        "patience_s",
-        "attempts",
-        "max_in_flight",
-        "cache",
-    )
+    throughput: ClassVar[tuple[str, ...]] = THROUGHPUT
+    passes_on: ClassVar[Asking] = ACTOR
 
     def __init__(
         self,
@@ -81,11 +70,7 @@ class ChatActor(ReActActor):
         format_retries: int = 1,
         choice: str = "free",
         extra: Mapping[str, Any] | None = None,
-        timeout_s: float = 180.0,
-        patience_s: float = 1800.0,
-        attempts: int = 8,
-        max_in_flight: int = 256,
-        cache: bool = False,
+        **asking: Unpack[Asking],
     ) -> None:
         if thinking_style not in STYLES:
             raise UsageError(f"chat: unknown thinking_style {thinking_style!r}.{nearest(thinking_style, STYLES)}")
@@ -94,9 +79,7 @@ class ChatActor(ReActActor):
                 f"chat: choice {choice!r} is not possible here (not with native_tools).{nearest(choice, CHOICES)}"
             )
         self.choice = choice
-        self.endpoint = Endpoint(
-            base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
-        )
+        self.endpoint = endpoint(base_url, model, revision, key_env, self.passes_on, asking)
         super().__init__(Style(prompts, native_tools), max_tokens, context_tokens, format_retries)
         self.sampling: dict[str, Any] = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
         if not thinking and not native_tools:

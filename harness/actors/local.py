@@ -42,7 +42,7 @@ class LocalActor(ReActActor):
         device: `auto`, `cpu`, `cuda`, `cuda:1`.
         dtype: `auto`, `float32`, `bfloat16`, `float16`.
         batch_size: requests of waiting threads that are done together.
-        threads: CPU threads of this process (None: as torch decides). On a busy machine 1 is by far the fastest.
+        threads: CPU threads of this process (None: its share of the cores among all workers).
     """
 
     version: ClassVar[str] = "1"

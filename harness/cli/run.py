@@ -81,7 +81,7 @@ def run_command(
     now = _source(folder)
     made = _made(folder)
     fresh = made.get("report") == now and (folder / "report" / "report.md").exists()
-    store = digest([now, tracking_uri])
+    store = digest([now, tracking_uri, study.throughput.traces])
     # The store first: the page links to its runs.
     stored = 0
     if tracking and made.get("store") != store:

@@ -106,18 +106,34 @@ class Connection:
         """The answer as it came and as it reads. Raises as `Endpoint.complete`."""
         began = time.monotonic()
         until = began + endpoint.patience_s if deadline is None else min(deadline, began + endpoint.patience_s)
-        tries = Tries(endpoint, until, answered=self.counts["answers"] > 0)
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(Transient), wait=tries.wait, stop=tries.stop, reraise=True
-        )
         try:
-            answer, completion = retrying(self._attempt, endpoint, body, until)
-        except Transient as fault:
-            self._give_up(endpoint, tries, fault, deadline, until)
+            answer, completion = self._attempt(endpoint, body, until)
+        except Transient as fault:  # the machinery of retries is set up when there is something to retry
+            answer, completion = self._again(endpoint, body, deadline, until, fault)
         self.count("answers")
         self._who_answered(endpoint, completion.model)
         waited = max(0.0, time.monotonic() - began - completion.seconds)
         return answer, replace(completion, usage=replace(completion.usage, waited_s=waited))
+
+    def _again(
+        self, endpoint: Endpoint, body: Mapping[str, Any], deadline: float | None, until: float, first: Transient
+    ) -> tuple[dict[str, Any], Completion]:
+        """What follows a first attempt that failed: the same pauses and ends as if it were one of these."""
+        tries = Tries(endpoint, until, answered=self.counts["answers"] > 0)
+        pending = [first]
+
+        def attempt() -> tuple[dict[str, Any], Completion]:
+            if pending:
+                raise pending.pop()
+            return self._attempt(endpoint, body, until)
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(Transient), wait=tries.wait, stop=tries.stop, reraise=True
+        )
+        try:
+            return retrying(attempt)
+        except Transient as fault:
+            self._give_up(endpoint, tries, fault, deadline, until)
 
     def _attempt(self, endpoint: Endpoint, body: Mapping[str, Any], until: float) -> tuple[dict[str, Any], Completion]:
         headers = {

@@ -21,6 +21,7 @@ from harness.models import weights
 from harness.models.answer import Completion
 from harness.models.errors import ContextTooLong, ModelTimeout
 from harness.models.sampling import row_noise
+from harness.models.threads import cap
 from harness.records import Usage
 
 Message = dict[str, Any]
@@ -57,11 +58,9 @@ class LocalModel:
         self, model: str, revision: str | None, device: str, dtype: str, batch_size: int, threads: int | None = None
     ) -> None:
         self.name = model
-        if threads is not None:
-            import torch
-
-            torch.set_num_threads(threads)
         loaded = weights.load(model, revision=revision, dtype=dtype, device=device)
+        if threads is not None:
+            cap(threads)
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.tokenizer.padding_side = "left"  # so that all rows end where generation begins
         self.tokenizer.pad_token_id = loaded.pad

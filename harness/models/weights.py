@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from harness.cache import cache_dir
 from harness.errors import UsageError
+from harness.models.threads import cap
 
 Kind = Literal["lm", "classifier"]
 SMOLLM2 = "smollm2"
@@ -100,6 +101,7 @@ def load(
         UsageError: unknown folder, hub model out of reach, or torch or the SmolLM2 package missing.
     """
     torch = need_torch()
+    cap()
     where = pick_device(device)
     number = pick_dtype(dtype, where)
     model, tokenizer = load_parts(name, kind, revision, getattr(torch, number))

@@ -154,16 +154,20 @@ def command_of(use: Use, gpu: int | None, share: float, max_model_len: int) -> l
     if use.revision:
         command += ["--revision", use.revision]
     if gpu is None:
-        return [*command, "--dtype", "bfloat16", "--enforce-eager"]
+        # A seeded request whose prompt is read in two parts ends vLLM 0.32 on a CPU ("CPU Generator does not use
+        # offset"): prompts are read whole, so all of one must fit a batch.
+        whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max_model_len)]
+        return [*command, "--dtype", "bfloat16", "--enforce-eager", *whole]
     return [*command, "--gpu-memory-utilization", str(share)]
 
 
 def environment_of(gpu: int | None) -> dict[str, str]:
-    """Environment of one server."""
+    """Environment of one server; what the user's own says about the CPU build stays."""
     if gpu is not None:
         return {"CUDA_VISIBLE_DEVICES": str(gpu)}
     cores = os.cpu_count() or 1
-    return {"VLLM_CPU_OMP_THREADS_BIND": f"0-{cores - 1}" if cores > 1 else "0", "VLLM_CPU_KVCACHE_SPACE": "2"}
+    known = {"VLLM_CPU_OMP_THREADS_BIND": f"0-{cores - 1}" if cores > 1 else "0", "VLLM_CPU_KVCACHE_SPACE": "2"}
+    return {name: os.environ.get(name, value) for name, value in known.items()}
 
 
 def _address(use: Use) -> str:

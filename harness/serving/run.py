@@ -10,12 +10,15 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from harness.errors import UsageError
 from harness.models import transport
@@ -53,7 +56,8 @@ def serve(
         until: asked every second; true ends it.
 
     Raises:
-        UsageError: nothing to serve, no vLLM, or a server that does not come up (with the end of its log).
+        UsageError: nothing to serve, no vLLM, a port that is taken, or a server that does not come up (with the end of
+            its log).
     """
     servers, elsewhere = plan(
         find_endpoints(study), gpus() if gpu_count is None else gpu_count, max_model_len, python, extra
@@ -63,15 +67,18 @@ def serve(
     announce(servers, elsewhere, echo)
     if dry_run:
         return 0
+    for server in servers:
+        _need_port(server)
     _need_vllm(servers[0].command[0])
     folder.mkdir(parents=True, exist_ok=True)
     secrets = {use.key_env for use in (*elsewhere, *find_endpoints(study)) if use.key_env}
-    with running(servers, folder, secrets) as processes:
+    with _ended(echo), running(servers, folder, secrets) as processes:
         facts = [wait_for(server, process, folder, wait_s) for server, process in zip(servers, processes, strict=True)]
         _write(folder / "serve.json", facts)
         for fact in facts:
             echo(f"ready: {fact['model']} at {fact['base_url']} (vLLM {fact['version']})")
         return watch(servers, processes, folder, echo, until)
+    return 0
 
 
 def announce(servers: Sequence[Server], elsewhere: Sequence[Use], echo: Callable[[str], None]) -> None:
@@ -92,17 +99,14 @@ def watch(
     echo: Callable[[str], None],
     until: Callable[[], bool],
 ) -> int:
-    """Wait for an interrupt or `until`; 1 when a server ended by itself."""
+    """Wait for `until`; 1 when a server ended by itself."""
     pairs = list(zip(servers, processes, strict=True))
-    try:
-        while not until():
-            dead = [server.model for server, process in pairs if process.poll() is not None]
-            if dead:
-                echo(f"ended by itself: {', '.join(dead)}; see its log in {folder}")
-                return 1
-            time.sleep(1.0)
-    except KeyboardInterrupt:
-        echo("stopping")
+    while not until():
+        dead = [server.model for server, process in pairs if process.poll() is not None]
+        if dead:
+            echo(f"ended by itself: {', '.join(dead)}; see its log in {folder}")
+            return 1
+        time.sleep(1.0)
     return 0
 
 
@@ -110,6 +114,37 @@ def _key_note(use: Use) -> str:
     if use.key_env is None:
         return ""
     return f", key in ${use.key_env}" + ("" if os.environ.get(use.key_env) else " (not set)")
+
+
+def _need_port(server: Server) -> None:
+    """Another server at the address would answer in place of the one to be started."""
+    parts = urlsplit(server.base_url)
+    try:
+        socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 80), timeout=5.0).close()
+    except OSError:
+        return
+    raise UsageError(
+        f"Something answers at {server.base_url} already, so {server.model} cannot be served there. If it is the right "
+        "server, just run the study; else stop it, or give the study another port."
+    )
+
+
+@contextmanager
+def _ended(echo: Callable[[str], None]) -> Iterator[None]:
+    """An interrupt ends the block, and so does SIGTERM: servers are in sessions of their own and would live on."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, interrupt) if main else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        echo("stopped")
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _need_vllm(python: str) -> None:

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import fcntl
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness import ledger
-from harness.codec import dump, parse
+from harness.codec import dump, from_json, parse
 from harness.errors import UsageError
 from harness.frames import Frame
 from harness.measures import read_all
 from harness.rows import ROW_VERSION, Row, record_row
 from harness.seeds import digest
-from harness.tracking import layout, views
+from harness.tracking import layout, traces, views
 from harness.tracking.client import artifact_root, connect, redacted, resolve_uri, sqlite_path, tracker_errors
 from harness.tracking.metrics import CURVES, curves, final_metrics
 from harness.tracking.plan import PlannedCell, cells_from_rows, read_plan
-from harness.tracking.runs import LAYOUT, RunContent, ensure_experiment, find_runs, write_run
+from harness.tracking.runs import LAYOUT, TAG_CHARS, RunContent, clip, ensure_experiment, find_runs, write_run
 from harness.tracking.summary import Summarise, default_summarise, measure_texts, write_measures, write_summary
 from harness.tracking.table import write_csv, write_parquet
 from harness.tracking.tracked import from_ledger, tracked
@@ -124,6 +124,7 @@ class _Sync:
         self.ids = (self._experiment(0), self._experiment(1))
         self.written = self.unchanged = 0
         self.rows: dict[str, list[Row]] = {}
+        self.traced = traces.wanted(folder)
         self._found: ledger.Found | None = None
         self._frames: dict[str, list[Frame]] = {}
 
@@ -139,18 +140,37 @@ class _Sync:
             run = runs.get(cell.key)
             if run is not None and run.data.tags.get("cota.digest") == self.digests[cell.key]:
                 self.unchanged += 1
+                self._trace(cell, run.info.run_id, run.data.tags)
                 continue
-            self.written += self._write_cell(cell, run, position)
+            run_id, wrote = self._write_cell(cell, run, position)
+            self.written += wrote
+            self._trace(cell, run_id, {} if run is None else run.data.tags)
         if only is None:
             self._mark_outside(runs)
             self._count_outside()
 
-    def _write_cell(self, cell: PlannedCell, run: Any | None, position: int) -> bool:
+    def _trace(self, cell: PlannedCell, run_id: str, tags: Mapping[str, str]) -> None:
+        """The traces of a cell, unless its run has them; the mark comes last, as a run's digest does."""
+        first = set(cell.tasks[: self.traced])
+        heads = sorted(
+            (head for head in self.heads.get(cell.key, []) if head["task_id"] in first and head["status"] != "skipped"),
+            key=lambda head: cell.tasks.index(head["task_id"]),
+        )
+        mark = traces.mark_of(run_id, heads)
+        if tags.get(traces.MARK) == mark or (not heads and traces.MARK not in tags):
+            return
+        tasks = {head["task_id"] for head in heads}
+        episodes = [from_json(parse(text)) for text in self._texts(cell, tasks)]
+        ids = traces.write_traces(self.client, self.uri, self.ids[0], run_id, cell.key, episodes)
+        self.client.set_tag(run_id, traces.IDS, clip(", ".join(ids), TAG_CHARS))
+        self.client.set_tag(run_id, traces.MARK, mark)
+
+    def _write_cell(self, cell: PlannedCell, run: Any | None, position: int) -> tuple[str, bool]:
         texts = self._texts(cell)
         rows = self.rows[cell.key] = [record_row(parse(text)) for text in texts]
         with tempfile.TemporaryDirectory(prefix="cota-bench-") as folder:
             content = cell_content(cell, rows, texts, self.digests[cell.key], Path(folder), position)
-            return write_run(self.client, self.ids[0], content, run)[1]
+            return write_run(self.client, self.ids[0], content, run)
 
     def _mark_outside(self, runs: Mapping[str, Any]) -> None:
         """Runs of cells that the plan no longer has stay, marked, so that no report counts them."""
@@ -191,8 +211,8 @@ class _Sync:
             self.rows[cell.key] = [record_row(parse(text)) for text in self._texts(cell)]
         return self.rows[cell.key]
 
-    def _texts(self, cell: PlannedCell) -> list[str]:
-        """The records of a cell in the order of its tasks; the ledger is opened when the first is wanted."""
+    def _texts(self, cell: PlannedCell, only: Collection[str] | None = None) -> list[str]:
+        """The records of a cell (`only` these tasks) in its order; the ledger is opened when the first is wanted."""
         if self._found is None:
             self._found = ledger.read(self.folder)
             for frame in self._found.last_attempts():
@@ -203,7 +223,8 @@ class _Sync:
             task = frame.head["task_id"]
             return place.get(task, len(place)), task
 
-        return [self._found.text(frame) for frame in sorted(self._frames.get(cell.key, []), key=order)]
+        frames = sorted(self._frames.get(cell.key, []), key=order)
+        return [self._found.text(frame) for frame in frames if only is None or frame.head["task_id"] in only]
 
     def result(self) -> SyncResult:
         """Views and links last: they are decoration."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from harness.actors.parsing import split_thinking
 from harness.errors import UsageError, nearest
-from harness.models.client import Endpoint
+from harness.models.asking import ADVISER, THROUGHPUT, Asking, endpoint
 from harness.models.thinking import STYLES, thinking_fields
 from harness.records import Usage
 
@@ -25,25 +25,14 @@ class ChatAdviser:
         thinking: switch thinking on or off where the model can.
         thinking_style: how a server is told so: `template` or `deepseek`.
         extra: more fields of the request.
-        timeout_s: seconds of one attempt.
-        patience_s: seconds of one call with all its waiting.
-        attempts: faults forgiven in one call.
-        max_in_flight: ceiling of the adaptive limit of this address.
-        cache: keep answers and reuse them.
+        asking: as in `harness.models.asking`: timeout_s, patience_s, attempts, max_in_flight, cache.
     """
 
     needs_oracle = False
     version: ClassVar[str] = "1"
     estimate: ClassVar[Mapping[str, float]] = {"calls": 1, "prompt": 2000, "completion": 80, "seconds": 2.0}
-    throughput: ClassVar[tuple[str, ...]] = (
-        "base_url",
-        "key_env",
-        "timeout_s",
-        "patience_s",
-        "attempts",
-        "max_in_flight",
-        "cache",
-    )
+    throughput: ClassVar[tuple[str, ...]] = THROUGHPUT
+    passes_on: ClassVar[Asking] = ADVISER
 
     def __init__(
         self,
@@ -56,17 +45,11 @@ class ChatAdviser:
         thinking: bool | None = None,
         thinking_style: str = "template",
         extra: Mapping[str, Any] | None = None,
-        timeout_s: float = 120.0,
-        patience_s: float = 600.0,
-        attempts: int = 5,
-        max_in_flight: int = 256,
-        cache: bool = False,
+        **asking: Unpack[Asking],
     ) -> None:
         if thinking_style not in STYLES:
             raise UsageError(f"chat-adviser: unknown thinking_style.{nearest(thinking_style, STYLES)}")
-        self.endpoint = Endpoint(
-            base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
-        )
+        self.endpoint = endpoint(base_url, model, revision, key_env, self.passes_on, asking)
         self.sampling: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self.sampling |= thinking_fields(thinking, thinking_style) | dict(extra or {})
 

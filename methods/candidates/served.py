@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from harness.models.answer import Completion
+from harness.models.asking import QUICK, THROUGHPUT, Asking, endpoint
 from harness.models.client import Endpoint
 from harness.models.errors import ModelError
 from harness.models.thinking import thinking_fields
@@ -26,6 +27,7 @@ class ServedGenerator:
     """Samples lines over an endpoint."""
 
     endpoint: Endpoint
+    deadline: float | None = None
 
     def sample(
         self, system: str, user: str, leads: Sequence[str], seed: int, tokens: int, temperature: float, top_p: float
@@ -47,7 +49,7 @@ class ServedGenerator:
             request: dict[str, Any] = {"messages": messages, **sampling, **thinking_fields(False, "template")}
             request |= {"continue_final_message": True, "add_generation_prompt": False}
             try:
-                return self.endpoint.complete(request, seed_of(seed=seed, lead=number))
+                return self.endpoint.complete(request, seed_of(seed=seed, lead=number), self.deadline)
             except ModelError as error:
                 return error
 
@@ -75,24 +77,13 @@ class ServedSmallLMCandidates(SmallLMCandidates):
         temperature: of sampling.
         top_p: nucleus of sampling.
         prompt: file with a user message of one's own, with the placeholder {view}.
-        timeout_s: seconds of one attempt.
-        patience_s: seconds of one call with all its waiting.
-        attempts: faults forgiven in one call.
-        max_in_flight: ceiling of the adaptive limit of this address.
-        cache: keep answers and reuse them.
+        asking: as in `harness.models.asking`: timeout_s, patience_s, attempts, max_in_flight, cache.
     """
 
     version: ClassVar[str] = "1"
     estimate: ClassVar[Mapping[str, float]] = {"calls": 4, "prompt": 6000, "completion": 60, "seconds": 0.5}
-    throughput: ClassVar[tuple[str, ...]] = (
-        "base_url",
-        "key_env",
-        "timeout_s",
-        "patience_s",
-        "attempts",
-        "max_in_flight",
-        "cache",
-    )
+    throughput: ClassVar[tuple[str, ...]] = THROUGHPUT
+    passes_on: ClassVar[Asking] = QUICK
 
     def __init__(
         self,
@@ -106,11 +97,7 @@ class ServedSmallLMCandidates(SmallLMCandidates):
         temperature: float = 0.8,
         top_p: float = 0.95,
         prompt: str | None = None,
-        timeout_s: float = 60.0,
-        patience_s: float = 300.0,
-        attempts: int = 5,
-        max_in_flight: int = 256,
-        cache: bool = False,
+        **asking: Unpack[Asking],
     ) -> None:
         super().__init__(
             model,
@@ -122,9 +109,7 @@ class ServedSmallLMCandidates(SmallLMCandidates):
             top_p=top_p,
             prompt=prompt,
         )
-        self.endpoint = Endpoint(
-            base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
-        )
+        self.endpoint = endpoint(base_url, model, revision, key_env, self.passes_on, asking)
 
-    def _generator(self) -> ServedGenerator:
-        return ServedGenerator(self.endpoint)
+    def _generator(self, deadline: float | None) -> ServedGenerator:
+        return ServedGenerator(self.endpoint, deadline)

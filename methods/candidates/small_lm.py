@@ -89,14 +89,15 @@ class SmallLMCandidates:
                 break
             seed = seed_of(role="small-lm-candidates", seed=desk.seed, round=number)
             settings = (seed, self.tokens, self.temperature, self.top_p)
-            answer = self._generator().sample(SYSTEM, user, self._leads(desk, seed), *settings)
+            answer = self._generator(desk.deadline).sample(SYSTEM, user, self._leads(desk, seed), *settings)
             desk.count(answer.usage)
             for text in answer.texts:
                 if not sieve.full:
                     _offer(desk, sieve, text)
         return sieve.drawn()
 
-    def _generator(self) -> Samples:
+    def _generator(self, deadline: float | None) -> Samples:
+        """What samples; a model here cannot stop in the middle, so `deadline` is for one behind an endpoint."""
         return generator(self.model, self.revision, self.device, self.dtype)
 
     def _leads(self, desk: Desk, seed: int) -> list[str]:

@@ -12,11 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 from harness.errors import UsageError, nearest
 from harness.models.answer import Completion
-from harness.models.client import Endpoint
+from harness.models.asking import QUICK, THROUGHPUT, Asking, endpoint
 from harness.models.errors import ModelError, ModelTimeout
 from harness.models.thinking import STYLES, thinking_fields
 from harness.protocols import Question
@@ -44,27 +44,15 @@ class ServedComparator:
         thinking_style: how a server is told so.
         send_ahead: send the first comparison of a batch before the others, for servers whose cache is filled only when
             an answer ends (vLLM needs none of it: `benchmarks/prefix_cache.py`).
-        timeout_s: seconds of one attempt.
-        patience_s: seconds of one comparison with all its waiting.
-        attempts: faults forgiven in one comparison.
-        max_in_flight: ceiling of the adaptive limit of this address.
-        cache: keep answers and reuse them.
+        asking: as in `harness.models.asking`: timeout_s, patience_s, attempts, max_in_flight, cache.
     """
 
     needs_oracle = False
     version: ClassVar[str] = "1"
     # K=4: four comparisons and about two of the other order, each with the whole state (paper table 11: 9,700 tokens).
     estimate: ClassVar[Mapping[str, float]] = {"calls": 6, "prompt": 9600, "completion": 6, "seconds": 0.3}
-    throughput: ClassVar[tuple[str, ...]] = (
-        "base_url",
-        "key_env",
-        "send_ahead",
-        "timeout_s",
-        "patience_s",
-        "attempts",
-        "max_in_flight",
-        "cache",
-    )
+    throughput: ClassVar[tuple[str, ...]] = ("send_ahead", *THROUGHPUT)
+    passes_on: ClassVar[Asking] = QUICK
 
     def __init__(
         self,
@@ -78,11 +66,7 @@ class ServedComparator:
         thinking: bool | None = None,
         thinking_style: str = "template",
         send_ahead: bool = False,
-        timeout_s: float = 60.0,
-        patience_s: float = 300.0,
-        attempts: int = 5,
-        max_in_flight: int = 256,
-        cache: bool = False,
+        **asking: Unpack[Asking],
     ) -> None:
         if reading not in READINGS:
             raise UsageError(f"served-comparator: unknown reading {reading!r}.{nearest(reading, READINGS)}")
@@ -90,9 +74,7 @@ class ServedComparator:
             raise UsageError(f"served-comparator: unknown thinking_style.{nearest(thinking_style, STYLES)}")
         if token_ids is not None and len(token_ids) != len(LETTERS):
             raise UsageError("served-comparator: token_ids are three numbers, for A, B and T.")
-        self.endpoint = Endpoint(
-            base_url, model, revision, key_env, timeout_s, patience_s, attempts, max_in_flight, cache
-        )
+        self.endpoint = endpoint(base_url, model, revision, key_env, self.passes_on, asking)
         self.prompt = prompt
         self.reading = reading
         self.send_ahead = send_ahead

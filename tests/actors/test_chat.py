@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -15,7 +16,7 @@ from harness.actors import history, prompting
 from harness.actors.chat import ChatActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
-from harness.errors import UsageError
+from harness.errors import EpisodeError, UsageError
 from harness.loop import Limits, run_episode
 from harness.protocols import Mind
 from harness.records import Action, Advice, DecisionState, Episode, Observation, Proposal, Turn, Usage
@@ -36,7 +37,7 @@ def state(turns: int = 0) -> DecisionState:
 
 
 def actor(server: MockEndpoint, **options: Any) -> ChatActor:
-    return ChatActor(server.url, "m", **{"timeout_s": 0.4, **options})
+    return ChatActor(server.url, "m", **{"timeout_s": 60.0, **options})
 
 
 def walk(who: ChatActor, task: str, method: Any = None) -> Episode:
@@ -59,8 +60,8 @@ def test_faults_in_a_fifth_of_the_calls_change_no_outcome() -> None:
     tasks = [f"test-{number}" for number in range(24)]
     runs = []
     for faults in (0.0, 0.2):
-        with MockEndpoint(Behaviour(0.005, faults, stall_s=0.8, retry_after=0.05)) as server:
-            who = actor(server, attempts=20)
+        with MockEndpoint(Behaviour(0.005, faults, stall_s=6.0, retry_after=0.05)) as server:
+            who = actor(server, attempts=40, timeout_s=3.0)
             with ThreadPoolExecutor(24) as pool:
                 runs.append([outcome(found) for found in pool.map(walk, [who] * len(tasks), tasks)])
             faulty = sum(server.counts.values()) and server.counts["calls"] - server.counts["fine"]
@@ -100,6 +101,20 @@ def test_a_dead_endpoint_fails_the_episode_at_the_actor() -> None:
         found = walk(actor(server, attempts=2), "test-0")
     assert (found.status, found.boundary, found.reward) == ("failed", "actor", None)
     assert "server_error" in found.reason
+
+
+def test_a_stalled_call_is_ended_by_the_client_itself() -> None:
+    with MockEndpoint(Behaviour(0.0, stall_s=300.0, script=["stall"])) as server:
+        with pytest.raises(EpisodeError, match="no answer before the deadline") as caught:
+            actor(server).propose(state(), mind(deadline=time.monotonic() + 0.5))
+        assert (caught.value.boundary, caught.value.status) == ("actor", "timeout")
+
+
+def test_the_episodes_limit_is_named_though_the_client_ends_first() -> None:
+    with MockEndpoint(Behaviour(0.0, 1.0, ("stall",), stall_s=300.0)) as server:
+        found = episode(Origin(), actor=actor(server), limits=Limits(max_steps=3, episode_s=3.0))
+    assert (found.status, found.boundary, len(found.steps)) == ("timeout", "actor", 0)
+    assert "episode limit of 3 s" in found.reason
 
 
 def test_advice_is_shown_as_a_further_turn() -> None:

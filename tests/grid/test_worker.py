@@ -10,6 +10,7 @@ import pytest
 from harness.environments.mock import MockEnvironment
 from harness.grid import plan_cells
 from harness.run import jobs_left
+from harness.slot import Slot, Ticket
 from harness.worker import Workshop, _run, in_microseconds, run_job
 from tests.grid.samples import BASE, episode, study
 
@@ -27,6 +28,13 @@ def test_environments_are_lent_to_one_and_used_again():
         assert first.value is not second.value
     with shop.environment(SPEC) as third:
         assert third.value in (first.value, second.value)
+
+
+def test_a_slot_says_how_many_jobs_share_the_machine(monkeypatch):
+    told = []
+    monkeypatch.setattr("harness.slot.share_cores", told.append)
+    number, ran = Slot(run_job, None, 3)(Ticket(7, job()))
+    assert (number, ran.task_id, told) == (7, job().task_id, [3])
 
 
 def test_idle_environments_are_bounded_and_closed(monkeypatch):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.guard import CallTimeout, Clock, Guard
+from harness.guard import CallTimeout, Clock, Guard, give_up_at
 
 
 def test_results_and_errors_pass_through() -> None:
@@ -25,6 +25,18 @@ def test_a_hanging_call_is_abandoned_and_the_next_one_works() -> None:
     assert guard.call(lambda: "next", 0.5) == "next"
     with pytest.raises(CallTimeout):
         guard.call(lambda: 1, 0.0)
+
+
+def test_a_call_that_knows_its_limit_ends_before_it_is_abandoned() -> None:
+    now = time.monotonic()
+    assert give_up_at(None, None) is None
+    for deadline, call_s, first in ((None, 100.0, 100.0), (now + 50, 100.0, 50.0), (now + 500, 100.0, 100.0)):
+        end = give_up_at(deadline, call_s)
+        assert end is not None
+        assert now + first - 1.0 <= end <= time.monotonic() + first - 1.0
+    short = give_up_at(None, 1.0)
+    assert short is not None
+    assert now + 0.9 <= short <= time.monotonic() + 0.9
 
 
 def test_nested_roles_add_up() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from harness.actors.mock import MockActor
@@ -9,7 +11,8 @@ from harness.actors.simulated import SimulatedActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
 from harness.loop import Limits, Rollout, Streams, classify
-from harness.records import Action
+from harness.protocols import Desk, Mind, Verdict
+from harness.records import Action, DecisionState, Proposal
 from methods.origin import Origin
 from tests.harness.helpers import (
     BrokenEnvironment,
@@ -77,6 +80,29 @@ def test_environment_timeout_is_a_status_and_keeps_the_prefix() -> None:
 def test_episode_time_limit() -> None:
     result = episode(SlowMethod(), limits=Limits(max_steps=50, episode_s=0.2))
     assert result.status == "timeout"
+
+
+def test_who_is_asked_knows_when_to_give_up() -> None:
+    ends: list[float | None] = []
+
+    class Noting(Origin):
+        def review(self, state: DecisionState, proposal: Proposal, desk: Desk) -> Verdict:
+            ends.append(desk.deadline)
+            ends.append(desk.question().deadline)
+            return super().review(state, proposal, desk)
+
+    class Noted(MockActor):
+        def propose(self, state: DecisionState, mind: Mind) -> Proposal:
+            ends.append(mind.deadline)
+            return super().propose(state, mind)
+
+    began = time.monotonic()
+    for limits in ({"call_s": 90.0}, {"call_s": 900.0, "episode_s": 90.0}, {"call_s": 900.0, "step_s": 90.0}):
+        episode(Noting(), Noted(), limits=Limits(max_steps=1, **limits))
+    assert len(ends) == 9
+    assert all(end is not None and began + 88 < end <= time.monotonic() + 89 for end in ends)
+    episode(Noting(), Noted(), limits=Limits(max_steps=1))
+    assert ends[9:] == [None] * 3
 
 
 def test_broken_parts_are_named() -> None:

@@ -38,6 +38,23 @@ def test_wrong_parameter_is_named_with_the_nearest() -> None:
         registry.create("methods", "cota", {"kk": 3})
 
 
+def test_parameters_that_a_plugin_passes_on_are_known_checked_and_no_identity() -> None:
+    from harness.models.asking import THROUGHPUT
+
+    known = registry.parameters("actors", "chat")
+    assert set(THROUGHPUT) <= set(known)
+    assert (known["timeout_s"].default, known["attempts"].default) == (180.0, 8)
+    assert registry.parameters("judges", "served-comparator")["timeout_s"].default == 60.0
+    place = {"base_url": "http://x/v1", "model": "m"}
+    made = registry.create("actors", "chat", {**place, "attempts": 3})
+    assert (made.endpoint.attempts, made.endpoint.timeout_s) == (3, 180.0)
+    with pytest.raises(UsageError, match="Did you mean 'timeout_s'"):
+        registry.create("actors", "chat", {**place, "timeout": 3})
+    with pytest.raises(UsageError, match="'attempts' must be int"):
+        registry.create("actors", "chat", {**place, "attempts": 2.5})
+    assert set(THROUGHPUT) <= set(registry.load("judges", "served-comparator").throughput)
+
+
 def test_a_broken_plugin_leaves_the_others_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     points = dict(registry._points("methods"))
     points["broken"] = EntryPoint("broken", "no_such_module_at_all:Thing", "cota_bench.methods")

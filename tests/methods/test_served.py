@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,13 @@ def test_a_failing_judge_gives_empty_ballots_with_a_cause() -> None:
         assert found.status == "truncated"
         assert "judge:unavailable" in found.steps[0].reviews[0].fail_open
         assert found.steps[0].executed.text == "left", "it fails open"
+
+
+def test_a_stalled_judge_ends_by_itself() -> None:
+    with MockEndpoint(Behaviour(0.0, 1.0, ("stall",), stall_s=300.0)) as server:
+        late = replace(QUESTION, deadline=time.monotonic() + 0.5)
+        ballots = ServedComparator(server.url, "j").compare(late, [(RIGHT, LEFT), (LEFT, RIGHT)])
+    assert [(one.label, one.cause) for one in ballots] == [(None, "timeout")] * 2
 
 
 def test_reading_of_first_tokens() -> None:

@@ -36,6 +36,7 @@ class Behaviour:
     key: str | None = None
     refusal: tuple[int, str] | None = None
     replies: list[str] = field(default_factory=list)  # fixed answers, in order; empty: by rule
+    script: list[str] = field(default_factory=list)  # what the first calls meet: "fine" or a fault, in order
     context_chars: int | None = None
     answers_as: str | None = None  # the model's name in answers
 
@@ -115,6 +116,7 @@ class MockEndpoint:
         crowded = behaviour.capacity is not None and self.counts["flying"] > behaviour.capacity
         faulty = self._chance.random() < behaviour.faults
         kind = "rate_limit" if crowded else self._chance.choice(behaviour.kinds) if faulty else "fine"
+        kind = behaviour.script.pop(0) if behaviour.script else kind
         try:
             await asyncio.sleep(0.001 if crowded else behaviour.latency)
         finally:  # counted before the client can know the answer

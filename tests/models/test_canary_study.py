@@ -17,9 +17,9 @@ STUDY = """
 study: canary
 environments: {{mock: {{tasks: 2, max_steps: 3}}}}
 actors:
-  chat: {{params: {{base_url: "{url}", model: m, key_env: CANARY_KEY, attempts: 12, timeout_s: 2, cache: true}}}}
+  chat: {{params: {{base_url: "{url}", model: m, key_env: CANARY_KEY, attempts: 20, timeout_s: 60, cache: true}}}}
 judges:
-  judge: {{plugin: served-comparator, params: {{base_url: "{url}", model: m, key_env: CANARY_KEY, timeout_s: 2}}}}
+  judge: {{plugin: served-comparator, params: {{base_url: "{url}", model: m, key_env: CANARY_KEY, timeout_s: 60}}}}
 candidates: {{environment: }}
 methods:
   origin:
@@ -37,7 +37,7 @@ def test_a_study_leaves_no_key_behind(
     monkeypatch.setenv("CANARY_KEY", CANARY)
     monkeypatch.setenv("COTA_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with MockEndpoint(Behaviour(0.0, 0.2, retry_after=0.01, stall_s=2.5, refusal=refusal)) as server:
+    with MockEndpoint(Behaviour(0.0, 0.2, retry_after=0.01, stall_s=0.3, refusal=refusal)) as server:
         path = tmp_path / "canary.yaml"
         path.write_text(STUDY.format(url=server.url))
         command = [sys.executable, "-m", "harness.cli", "run", str(path), "--results", str(tmp_path / "results")]

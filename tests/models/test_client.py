@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,38 +17,40 @@ from harness.models.transport import retry_after
 from harness.models.usage import parse_usage
 from tests.models.mock_endpoint import FAULTS, Behaviour, MockEndpoint
 
+SLOW_S = 60.0  # longer than an honest answer takes on the busiest machine
 REQUEST = {"messages": [{"role": "user", "content": "go"}], "max_tokens": 8}
 
 
 def ask(server: MockEndpoint, **options: object) -> Endpoint:
-    return Endpoint(server.url, "m", **{"timeout_s": 0.3, **options})  # type: ignore[arg-type]
+    return Endpoint(server.url, "m", **{"timeout_s": SLOW_S, **options})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_every_kind_of_fault_is_survived(kind: str) -> None:
-    with MockEndpoint(Behaviour(0.0, 0.5, (kind,), stall_s=2.0, retry_after=0.01, seed=3)) as server:
-        endpoint = ask(server, attempts=30)
-        texts = {endpoint.complete(REQUEST, seed=1).text for _ in range(6)}
+    script = [kind, "fine", "fine", kind, kind]
+    with MockEndpoint(Behaviour(0.0, stall_s=SLOW_S, retry_after=0.01, script=script)) as server:
+        endpoint = ask(server, attempts=30, timeout_s=1.0 if kind == "stall" else SLOW_S)
+        texts = {endpoint.complete(REQUEST, seed=1).text for _ in range(3)}
         assert len(texts) == 1, "faults change answers"
-        assert server.counts[kind] > 0
-        assert server.counts["fine"] == 6
+        assert server.counts[kind] == 3
+        assert server.counts["fine"] >= 3
 
 
 def test_retry_after_is_honoured_and_waiting_is_not_working() -> None:
-    with MockEndpoint(Behaviour(0.02, 1.0, ("rate_limit",), retry_after=0.4)) as server:
-        timer = threading.Timer(0.2, lambda: setattr(server.behaviour, "faults", 0.0))
-        timer.start()
+    with MockEndpoint(Behaviour(0.02, retry_after=0.4, script=["rate_limit"])) as server:
+        began = time.monotonic()
         answer = ask(server).complete(REQUEST)
-        assert server.counts["calls"] == 2, "it asked again before it was told to"
-        assert answer.usage.waited_s >= 0.4
-        assert answer.seconds < 0.3
+        took = time.monotonic() - began
+        assert server.counts["calls"] == 2
+        assert answer.usage.waited_s >= 0.4, "it asked again before it was told to"
+        assert answer.seconds <= took - 0.4
 
 
 def test_rate_limits_do_not_use_up_attempts_but_patience() -> None:
     with MockEndpoint(Behaviour(0.0, 1.0, ("rate_limit",), retry_after=0.01)) as server:
         with pytest.raises(Unavailable, match="rate limits"):
-            ask(server, attempts=2, patience_s=0.8).complete(REQUEST)
-        assert server.counts["calls"] > 3
+            ask(server, attempts=1, patience_s=3.0).complete(REQUEST)
+        assert server.counts["calls"] > 1
 
 
 def test_faults_use_up_attempts() -> None:
@@ -60,11 +61,11 @@ def test_faults_use_up_attempts() -> None:
 
 
 def test_a_deadline_ends_a_stalled_call() -> None:
-    with MockEndpoint(Behaviour(0.0, 1.0, ("stall",), stall_s=5.0)) as server:
+    with MockEndpoint(Behaviour(0.0, 1.0, ("stall",), stall_s=2 * SLOW_S)) as server:
         began = time.monotonic()
         with pytest.raises(ModelTimeout):
-            ask(server, timeout_s=60.0).complete(REQUEST, deadline=time.monotonic() + 0.4)
-        assert time.monotonic() - began < 1.5
+            ask(server).complete(REQUEST, deadline=time.monotonic() + 0.4)
+        assert time.monotonic() - began < SLOW_S / 2
 
 
 @pytest.mark.parametrize(
@@ -95,10 +96,11 @@ def test_a_server_that_is_started_anew_costs_time_and_no_attempt() -> None:
         port = server.port
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(endpoint.complete, REQUEST)
-        time.sleep(0.7)
-        assert not answer.done()
+        while connection(endpoint).counts["connect"] < 3:  # more refused connections than it has attempts
+            assert not answer.done()
+            time.sleep(0.02)
         with MockEndpoint(Behaviour(0.0), port):
-            assert answer.result(timeout=30).usage.waited_s > 0.5
+            assert answer.result(timeout=SLOW_S).usage.waited_s > 0.0
 
 
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://x/v1", "http://user:secret@x/v1"])
@@ -133,22 +135,24 @@ def test_usage_is_the_servers_and_unknown_stays_unknown() -> None:
 
 
 def test_the_limit_follows_what_the_server_can_take() -> None:
-    with MockEndpoint(Behaviour(0.02, capacity=8, retry_after=0.02)) as server:
-        endpoint = ask(server, timeout_s=5.0)
-        with ThreadPoolExecutor(40) as pool:
-            list(pool.map(lambda i: endpoint.complete(REQUEST, seed=i), range(600)))
+    # A latency so long that even a crawling machine has more than the server's capacity on its way.
+    with MockEndpoint(Behaviour(0.2, capacity=8, retry_after=0.2)) as server:
+        endpoint = ask(server)
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(lambda i: endpoint.complete(REQUEST, seed=i), range(256)))
         limiter = connection(endpoint).limiter
-        assert server.counts["fine"] == 600
+        assert server.counts["fine"] == 256
+        assert limiter.decreases > 0
         assert 2 <= limiter.limit <= 24, limiter.limit
         assert limiter.flying == 0
-        assert server.counts["rate_limit"] < 300, "it keeps hammering"
+        assert server.counts["rate_limit"] < 256, "it keeps hammering"
 
 
 def rounds(limiter: Limiter, number: int, overloads: int = 0, flying: int = 2) -> None:
     """Rounds of four answers each, some of them overloads."""
     for _ in range(number):
         for start in range(0, 4, flying):
-            tickets = [limiter.acquire(time.monotonic() + 1) for _ in range(flying)]
+            tickets = [limiter.acquire(time.monotonic() + SLOW_S) for _ in range(flying)]
             for index, ticket in enumerate(tickets, start):
                 assert ticket is not None
                 limiter.release(ticket, overload=index < overloads)
@@ -168,14 +172,14 @@ def test_the_limit_doubles_then_grows_by_one_and_falls_in_proportion() -> None:
 
 def test_requests_that_flew_during_a_decrease_do_not_count_again() -> None:
     limiter = Limiter(start=8)
-    tickets = [limiter.acquire(time.monotonic() + 1) for _ in range(8)]
+    tickets = [limiter.acquire(time.monotonic() + SLOW_S) for _ in range(8)]
     held = [ticket for ticket in tickets if ticket is not None]
     extra = limiter.acquire(time.monotonic() + 0.05)
     assert (len(held), extra) == (8, None), "the limit holds, and waiting ends at the deadline"
     for ticket in held[:7]:
         limiter.release(ticket, overload=True)
     assert limiter.limit == 8
-    late = limiter.acquire(time.monotonic() + 1)
+    late = limiter.acquire(time.monotonic() + SLOW_S)
     limiter.release(held[7], overload=True)
     assert (limiter.limit, limiter.decreases) == (4, 1)
     assert late is not None
@@ -186,7 +190,7 @@ def test_requests_that_flew_during_a_decrease_do_not_count_again() -> None:
 def test_rare_faults_do_not_choke_an_endpoint() -> None:
     limiter = Limiter(start=40)
     for number in range(2_000):
-        ticket = limiter.acquire(time.monotonic() + 1)
+        ticket = limiter.acquire(time.monotonic() + SLOW_S)
         assert ticket is not None
         limiter.release(ticket, overload=number % 16 == 0)
     assert limiter.limit >= 40
@@ -194,13 +198,13 @@ def test_rare_faults_do_not_choke_an_endpoint() -> None:
 
 def test_several_rejections_in_a_row_rest_the_endpoint() -> None:
     limiter = Limiter(start=8)
-    tickets = [limiter.acquire(time.monotonic() + 1) for _ in range(3)]
+    tickets = [limiter.acquire(time.monotonic() + SLOW_S) for _ in range(3)]
+    began = time.monotonic()
     for ticket in tickets:
         assert ticket is not None
         limiter.release(ticket, overload=True, retry_after=0.3)
-    began = time.monotonic()
-    assert limiter.acquire(began + 2) is not None
-    assert time.monotonic() - began >= 0.28
+    assert limiter.acquire(began + SLOW_S) is not None
+    assert time.monotonic() - began >= 0.3
 
 
 def test_the_cache_answers_without_the_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +21,11 @@ from harness.serving.plan import place, size_of
 STAND_IN = """
 import argparse, http.server, json, os, sys
 p = argparse.ArgumentParser()
-for name in ("--model", "--served-model-name", "--host", "--max-model-len", "--dtype"): p.add_argument(name)
+for name in ("--model", "--served-model-name", "--host", "--max-model-len", "--dtype", "--max-num-batched-tokens"):
+    p.add_argument(name)
 p.add_argument("--port", type=int)
-for name in ("--enable-prefix-caching", "--enable-prompt-tokens-details", "--enforce-eager"):
+flags = ("--enable-prefix-caching", "--enable-prompt-tokens-details", "--enforce-eager", "--no-enable-chunked-prefill")
+for name in flags:
     p.add_argument(name, action="store_true")
 a = p.parse_args()
 if a.model == "broken": sys.exit("cannot load")
@@ -120,7 +123,7 @@ def test_a_server_comes_up_is_written_down_and_is_gone_afterwards(
     url = f"http://127.0.0.1:{port}/v1"
     given = study(a={"base_url": url, "model": "m", "key_env": "SERVE_TEST_KEY"}, b={"base_url": url, "model": "m"})
     folder = stand_in / "out"
-    code = serve(given, folder, gpu_count=0, python=sys.executable, wait_s=60, echo=lines.append, until=lambda: True)
+    code = serve(given, folder, gpu_count=0, python=sys.executable, wait_s=300, echo=lines.append, until=lambda: True)
     assert code == 0
     assert any("ready: m" in line for line in lines)
     (fact,) = json.loads((folder / "serve.json").read_text())
@@ -133,7 +136,7 @@ def test_a_server_comes_up_is_written_down_and_is_gone_afterwards(
 def test_a_server_that_does_not_come_up_shows_the_end_of_its_log(stand_in: Path) -> None:
     given = study(a={"base_url": f"http://127.0.0.1:{free_port()}/v1", "model": "broken"})
     with pytest.raises(UsageError, match="cannot load"):
-        serve(given, stand_in / "out", gpu_count=0, python=sys.executable, wait_s=60, echo=lambda _: None)
+        serve(given, stand_in / "out", gpu_count=0, python=sys.executable, wait_s=300, echo=lambda _: None)
 
 
 def test_an_interpreter_without_vllm_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,3 +144,30 @@ def test_an_interpreter_without_vllm_is_a_message(tmp_path: Path, monkeypatch: p
     given = study(a={"base_url": f"http://127.0.0.1:{free_port()}/v1", "model": "m"})
     with pytest.raises(UsageError, match="vLLM"):
         serve(given, tmp_path, gpu_count=0, python=sys.executable, echo=lambda _: None)
+
+
+def test_a_port_that_is_taken_is_a_message(stand_in: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        given = study(a={"base_url": f"http://127.0.0.1:{other.getsockname()[1]}/v1", "model": "m"})
+        with pytest.raises(UsageError, match="answers at"):
+            serve(given, stand_in / "out", gpu_count=0, python=sys.executable, echo=lambda _: None)
+
+
+def test_a_request_to_end_ends_the_servers(stand_in: Path) -> None:
+    port = free_port()
+    code = (
+        "import sys; from pathlib import Path; from types import SimpleNamespace as N; from harness.serving import serve;"
+        f"a = N(params={{'base_url': 'http://127.0.0.1:{port}/v1', 'model': 'm'}}, overrides={{}});"
+        "say = lambda line: print(line, flush=True);"
+        f"sys.exit(serve(N(actors={{'a': a}}), Path({str(stand_in / 'out')!r}), gpu_count=0, wait_s=300, echo=say))"
+    )
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(Path(__file__).parents[2])])
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("ready"):
+            assert process.poll() is None
+        process.terminate()
+        assert process.wait(300) == 0
+    with socket.socket() as one:
+        assert one.connect_ex(("127.0.0.1", port)) != 0, "the server is still there"

@@ -19,6 +19,7 @@ from harness.tracking.ui import Ui, start_ui
 from reports.summary import summarise
 from reports.write import write_report
 from tests.synthetic import episodes_of, planned_cells, write_ledger, write_plan
+from tests.tracking.test_traces import stored
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -57,6 +58,9 @@ def test_written_and_read_over_http(served: tuple[Path, Ui], tmp_path: Path) -> 
     other = study(folder.parent, "second")
     assert sync(other, ui.base, summarise=summarise).written == 12
     assert sync(other, ui.base, summarise=summarise).written == 0
+    traced = stored(ui.base, "second").values()
+    assert len(traced) == 2 * 12
+    assert all(trace.data.spans[0].span_type == "AGENT" for trace in traced)
     ours = {path.name: path.read_bytes() for path in write_report(other, tmp_path / "a")[:-1]}
     theirs = {path.name: path.read_bytes() for path in write_report(ui.base, tmp_path / "b", study="second")[:-1]}
     assert ours == theirs
