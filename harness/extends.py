@@ -76,12 +76,14 @@ class _Joining:
         merged = dict(self.own.data)
         for key, value in self.kept.items():
             mine = merged.get(key)
-            merged[key] = value | mine if isinstance(value, dict) and isinstance(mine, Mapping) else value
+            merged[key] = {**value, **mine} if isinstance(value, dict) and isinstance(mine, Mapping) else value
         return self.own.joined(merged, self.places)
 
     def _only(self, asked: Any) -> dict[str, list[str]]:
         if not isinstance(asked, Mapping):
-            raise UsageError(f"{self.own.where(('only',))}: only: sections with lists of labels, such as `methods: [a]`.")
+            raise UsageError(
+                f"{self.own.where(('only',))}: only: sections with lists of labels, such as `methods: [a]`."
+            )
         for section, labels in asked.items():
             where = self.own.where(("only", section))
             if section not in SECTIONS:
@@ -106,10 +108,15 @@ class _Joining:
             self._inherit((section, label), (section, label))
 
     def _list(self, key: str) -> None:
-        found = []
+        found: list[Any] = []
         seeds = self.own.data.get("seeds")
         for index, item in enumerate(self.base.data[key] or ()):
-            gone = isinstance(item, Mapping) and isinstance(seeds, list) and seeds and item.get("seed", seeds[0]) not in seeds
+            gone = (
+                isinstance(item, Mapping)
+                and isinstance(seeds, list)
+                and seeds
+                and item.get("seed", seeds[0]) not in seeds
+            )
             if not gone and self._speaks_of_kept(item):
                 self._inherit((key, index), (key, len(found)))
                 found.append(item)

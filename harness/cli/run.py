@@ -13,12 +13,14 @@ from harness import results as results_
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
+from harness.interrupt import stoppable
 from harness.ledger import FILE
 from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
 from harness.study import MAX_WORKERS, Study, load_study
+from harness.tracking.client import resolve_uri
 
 MADE = ".made.json"  # from which plan and ledger the tables and the store were last made
 
@@ -50,12 +52,13 @@ def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
     return study.model_copy(update={"throughput": study.throughput.model_copy(update=change)})
 
 
-def prepared(study: Study, dry: bool = False) -> Study:
+def prepared(study: Study, dry: bool = False, tracking_uri: str | None = None) -> Study:
     """The study with what it has to train first in place (or, dry, said what is missing)."""
     prepare = hook("prepare", "judges")
     if prepare is None:
         return study
-    found: Study = prepare(study, dry=dry, say=_say)
+    with stoppable(_say, "preparation"):
+        found: Study = prepare(study, dry=dry, say=_say, tracking_uri=tracking_uri)
     return found
 
 
@@ -69,7 +72,8 @@ def run_command(
     report: bool,
 ) -> int:
     """Run, track, report; returns the exit status."""
-    study = prepared(adjusted(load_study(name), workers, backend))
+    asked = adjusted(load_study(name), workers, backend)
+    study = prepared(asked, tracking_uri=resolve_uri(tracking_uri, results) if tracking else None)
     folder = results / study.study
     tracker = _Tracker(folder, tracking_uri)
     summary = run_study(study, results, observers=[tracker] if tracking else [])
@@ -77,6 +81,9 @@ def run_command(
     code = summary.exit_status
     if summary.stopped_by is not None:
         return code
+    measure = hook("prepare", "measures")
+    if measure is not None:
+        measure(asked, folder, f"cota-bench run {study.study}")
     now = _source(folder)
     made = _made(folder)
     fresh = made.get("report") == now and (folder / "report" / "report.md").exists()

@@ -46,6 +46,33 @@ def bootstrap(values: Sequence[float], clusters: Sequence[Any], draws: int = 100
     return float(low), float(high)
 
 
+def resampled(
+    statistic: Callable[[Sequence[int]], float | None], clusters: Sequence[Any], draws: int = 300
+) -> tuple[float | None, float | None]:
+    """95% percentile interval of any statistic over whole clusters drawn with replacement (fixed seed).
+
+    Args:
+        statistic: value of the items with these indices (with repeats), None where it has none.
+        clusters: one name an item; with a single cluster there is no interval.
+        draws: bootstrap samples.
+    """
+    import numpy as np
+
+    held: dict[Any, list[int]] = {}
+    for index, name in enumerate(clusters):
+        held.setdefault(name, []).append(index)
+    if len(held) < 2:
+        return None, None
+    groups = list(held.values())
+    picks = np.random.default_rng(0).integers(0, len(groups), size=(draws, len(groups)))
+    found = (statistic([index for pick in row for index in groups[pick]]) for row in picks)
+    values = [value for value in found if value is not None]
+    if not values:
+        return None, None
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)
+
+
 def calibration_error(confidence: Sequence[float], hits: Sequence[bool], bins: int = 10) -> float | None:
     """Expected calibration error: mean over equal-width bins of |accuracy - confidence|, weighted by size."""
     if not confidence:
