@@ -7,7 +7,7 @@ it is stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from methods.branching.pairs import make_pairs
 from methods.training.studyrecipe import Judge, Prepared
 
 Say = Callable[[str], None]
+SHOWN = ("loss", "eval_loss", "accuracy")
 
 
 def collected(one: Prepared, say: Say = print) -> Collected:
@@ -67,7 +68,11 @@ def train(one: Prepared, judge: Judge, say: Say = print) -> Path:
     fit = train_comparator if judge == "comparator" else train_critic
     began = time.monotonic()
     out = one.folder / judge
-    with Steps(f"{one.label}/{judge}: training steps") as shown:
+    with Steps(f"{one.label}/{judge}: training steps") as bar:
+
+        def shown(step: int, steps: int, numbers: Mapping[str, float]) -> None:
+            bar(step, steps, {name: value for name, value in numbers.items() if name in SHOWN})
+
         made = fit(one.pairs, out, one.recipe.base, revision=one.recipe.revision, settings=settings, progress=shown)
     how = f"trained in {time.monotonic() - began:.0f} s, kept" if made.fresh else "found"
     say(f"{one.label}/{judge}: {how} in {out}")
