@@ -137,7 +137,7 @@ def evaluate_judge(
 
     from harness.interrupt import stoppable
     from methods.training.steps import evaluated
-    from methods.training.studyrecipe import JUDGES
+    from methods.training.studyrecipe import JUDGES, recipes, sibling
 
     splits = ("train", "validation", "test")
     if split not in splits:
@@ -150,6 +150,11 @@ def evaluate_judge(
             for judge in JUDGES
             if one.trained(judge)
         }
+        known = recipes(loaded)
+        for one in chosen:
+            other = sibling(one, known)
+            if other is not None and one.trained("comparator"):
+                evaluated(one, "comparator", _say, split, again, other)
     if not found:
         raise UsageError(f"No judge of {study!r} is trained yet. Train them: cota-bench run {study}")
     for name, numbers in found.items():

@@ -81,9 +81,7 @@ def run_command(
     code = summary.exit_status
     if summary.stopped_by is not None:
         return code
-    measure = hook("prepare", "measures")
-    if measure is not None:
-        measure(asked, folder, f"cota-bench run {study.study}")
+    code = max(code, _measure(asked, study, folder))
     now = _source(folder)
     made = _made(folder)
     fresh = made.get("report") == now and (folder / "report" / "report.md").exists()
@@ -93,6 +91,20 @@ def run_command(
     if tracking and made.get("store") != store:
         code = max(code, _sync(folder, tracking_uri, study.study, store))
     return code
+
+
+def _measure(asked: Study, ready: Study, folder: Path) -> int:
+    """What is measured beside the episodes; returns the exit status."""
+    measure = hook("prepare", "measures")
+    if measure is None:
+        return 0
+    try:
+        with stoppable(_say, "measuring"):
+            measure(asked, ready, folder, f"cota-bench run {asked.study}", _say)
+    except UsageError as error:
+        _say(f"error: {error}")
+        return 1
+    return 0
 
 
 def _source(folder: Path) -> str:

@@ -60,10 +60,11 @@ def evaluate_judge(
     device: str = "auto",
     dtype: str = "auto",
     progress: Seen | None = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """Diagnose a trained judge on one split; the numbers are also kept in the artefact's `diagnostics.json`.
 
-    `progress` is called with (states done, states).
+    They are kept under `name` (default: the split); `progress` is called with (states done, states).
 
     Returns:
         Numbers by environment (and `all` when there are several); shares are {value, n, low, high}.
@@ -79,7 +80,7 @@ def evaluate_judge(
         critic = LocalCritic(str(artefact), device=device, dtype=dtype)
         asked = ask_critic(critic, data, split, environments, progress=progress)
         found = by_environment(asked, critic_scores)
-    _remember(artefact, split, found)
+    _remember(artefact, name or split, found)
     return found
 
 
@@ -225,16 +226,16 @@ def _constant(targets: Sequence[float]) -> float | None:
     return cross_entropy([sum(targets) / len(targets)] * len(targets), targets) if targets else None
 
 
-def remembered(artefact: Path, split: str) -> dict[str, Any] | None:
-    """What `evaluate_judge` found before on this split, when it would find the same today."""
+def remembered(artefact: Path, name: str) -> dict[str, Any] | None:
+    """What `evaluate_judge` found before under this name, when it would find the same today."""
     path = artefact / FILE
     held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found: dict[str, Any] | None = held.get(split) if held.get("format") == FORMAT else None
+    found: dict[str, Any] | None = held.get(name) if held.get("format") == FORMAT else None
     return found
 
 
-def _remember(artefact: Path, split: str, found: Mapping[str, Any]) -> None:
+def _remember(artefact: Path, name: str, found: Mapping[str, Any]) -> None:
     path = artefact / FILE
     held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     kept = held if held.get("format") == FORMAT else {}
-    write_json(path, {**kept, "format": FORMAT, split: found})
+    write_json(path, {**kept, "format": FORMAT, name: found})

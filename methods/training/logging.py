@@ -108,7 +108,8 @@ def _found(folder: Path) -> Iterator[tuple[str, float]]:
     path = folder / DIAGNOSTICS
     held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for split, by_environment in held.items():
-        for environment, numbers in by_environment.items() if isinstance(by_environment, dict) else ():
+        plain = isinstance(by_environment, dict) and " " not in split  # others are on another recipe's pairs
+        for environment, numbers in by_environment.items() if plain else ():
             for name, value in numbers.items():
                 value = value.get("value") if isinstance(value, dict) else value
                 if isinstance(value, int | float):

@@ -17,7 +17,9 @@ from methods.branching.tables import read_card
 from methods.candidates.described import table6
 from methods.training.artefact import CARD, read
 from methods.training.diagnostics import remembered
-from methods.training.studyrecipe import JUDGES, Judge, Prepared, recipes
+from methods.training.diversity import measured_diversity
+from methods.training.steps import Say, asked_on
+from methods.training.studyrecipe import JUDGES, Judge, Prepared, recipes, sibling
 
 Rows = list[dict[str, Cell]]
 SPLIT = "test"
@@ -25,6 +27,8 @@ ROLLOUT_NOTE = (
     "Rollout hours are summed over workers and include restoring prefixes; hours of another machine's accelerator "
     "behind an endpoint are in them as waiting time. The total leaves out the critic, as the published one does."
 )
+
+TARGET_NOTE = "Both targets are asked about the same held-out pairs, those of the A/B/T recipe, ties among them."
 
 
 def write_measures(study: Study, folder: Path, made_by: str) -> list[str]:
@@ -40,7 +44,10 @@ def write_measures(study: Study, folder: Path, made_by: str) -> list[str]:
         "table4": (_each(known, _pair_counts), _sources(known)),
         "table6": (table6(study), ()),
         "table7": (_each(known, _critic), _sources(known)),
-        "table9": ([row for one in known for row in _target(study, one)], _sources(known)),
+        "table9": (
+            [row for one in known for row in _target(study, one, known)],
+            (*_sources(known), *[TARGET_NOTE] * any(one.recipe.ab_only for one in known)),
+        ),
         "table10": (_each(known, _cost), (*_sources(known), ROLLOUT_NOTE)),
         "comparator": (_each(known, _comparator), _sources(known)),
     }
@@ -50,6 +57,24 @@ def write_measures(study: Study, folder: Path, made_by: str) -> list[str]:
             write_measure(folder, Measure(name, tuple(rows), made_by, notes))
             written.append(name)
     return written
+
+
+def measure_run(study: Study, ready: Study, folder: Path, made_by: str, say: Say) -> None:
+    """All that `cota-bench run` measures beside the episodes; diversity is sampled now where the study asks for it.
+
+    Args:
+        study: from `load_study`.
+        ready: the same as `prepare` left it.
+        folder: the study's results folder.
+        made_by: the command.
+        say: where lines about it go.
+
+    Raises:
+        UsageError: prefixes at which the actor failed; the measures are written all the same.
+    """
+    write_measures(study, folder, made_by)
+    if study.diversity:
+        measured_diversity(study, ready, folder, made_by, say)
 
 
 def _each(known: Iterable[Prepared], row: Callable[[Prepared], Line | None]) -> Rows:
@@ -83,10 +108,10 @@ def _target_name(one: Prepared) -> str:
     return "A/B" if one.recipe.ab_only else "A/B/T"
 
 
-def _diagnosed(one: Prepared, judge: Judge) -> Mapping[str, Any] | None:
+def _diagnosed(one: Prepared, judge: Judge, on: Prepared | None = None) -> Mapping[str, Any] | None:
     if not one.trained(judge):
         return None
-    found = remembered(one.folder / judge, SPLIT)
+    found = remembered(one.folder / judge, asked_on(SPLIT, on))
     return None if found is None else next(iter(found.values()), None)
 
 
@@ -115,8 +140,9 @@ def _critic(one: Prepared) -> Line | None:
     }
 
 
-def _target(study: Study, one: Prepared) -> Iterator[dict[str, Cell]]:
-    found = _diagnosed(one, "comparator")
+def _target(study: Study, one: Prepared, known: Iterable[Prepared]) -> Iterator[dict[str, Cell]]:
+    other = sibling(one, {each.label: each for each in known})
+    found = _diagnosed(one, "comparator", other)
     if found is None:
         return
     yield {
@@ -126,6 +152,7 @@ def _target(study: Study, one: Prepared) -> Iterator[dict[str, Cell]]:
         "n": found["order_consistency"]["n"],
         "environment": one.recipe.environment,
         "recipe": one.label,
+        "pairs_of": (other or one).label,
         "method": ", ".join(_methods(study, one)),
     }
 

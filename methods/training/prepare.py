@@ -15,7 +15,7 @@ from harness.study import Study
 from methods.training.artefact import CARD, write_json
 from methods.training.logging import log_softly
 from methods.training.steps import Say, collected, evaluated, paired, train
-from methods.training.studyrecipe import JUDGES, Judge, Prepared, StudyRecipe, recipes
+from methods.training.studyrecipe import JUDGES, Judge, Prepared, StudyRecipe, recipes, sibling
 
 PREFIX = "trained:"
 RECIPE_FILE = "recipe.json"
@@ -56,11 +56,11 @@ def prepare(study: Study, *, dry: bool = False, say: Say = print, tracking_uri: 
             valid = [f"{PREFIX}{one}/{what}" for one in known for what in (*JUDGES, "branches")]
             raise UsageError(f"{study.study}: nothing is trained under {name!r}.{nearest(name, valid)}")
         places[name] = str(known[label].part(part))
-        _make(known[label], part, dry, say, tracking_uri)
+        _make(known[label], part, dry, say, tracking_uri, sibling(known[label], known))
     return _replaced(study, places)
 
 
-def _make(one: Prepared, part: str, dry: bool, say: Say, tracking_uri: str | None) -> None:
+def _make(one: Prepared, part: str, dry: bool, say: Say, tracking_uri: str | None, other: Prepared | None) -> None:
     folder = one.part(part)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / RECIPE_FILE).exists():
@@ -79,6 +79,8 @@ def _make(one: Prepared, part: str, dry: bool, say: Say, tracking_uri: str | Non
             paired(one, say)
             train(one, judge, say)
         evaluated(one, judge, say)
+        if other is not None and judge == "comparator":
+            evaluated(one, judge, say, on=other)
         if tracking_uri is not None:
             log_softly(folder, tracking_uri, say)
 

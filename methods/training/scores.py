@@ -28,7 +28,7 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     p, z2 = hits / n, Z * Z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = Z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return middle - half, middle + half
+    return min(p, middle - half), max(p, middle + half)  # rounding may leave the value itself just outside
 
 
 def bootstrap(values: Sequence[float], clusters: Sequence[Any], draws: int = 1000) -> tuple[float, float]:

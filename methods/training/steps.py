@@ -80,17 +80,36 @@ def train(one: Prepared, judge: Judge, say: Say = print) -> Path:
 
 
 def evaluated(
-    one: Prepared, judge: Judge, say: Say = print, split: str = "test", again: bool = False
+    one: Prepared,
+    judge: Judge,
+    say: Say = print,
+    split: str = "test",
+    again: bool = False,
+    on: Prepared | None = None,
 ) -> dict[str, Any]:
-    """Diagnostics of a trained judge on held-out pairs, made now or found beside it; `again` makes them anew."""
+    """Diagnostics of a trained judge on held-out pairs, made now or found beside it.
+
+    Args:
+        one: the judge's recipe.
+        judge: which of its judges.
+        say: where lines about it go.
+        split: of the pairs.
+        again: make them anew.
+        on: another recipe, on whose pairs the judge is asked; its own when None.
+    """
     from methods.training.diagnostics import evaluate_judge, remembered
 
-    folder = one.folder / judge
-    found = None if again else remembered(folder, split)
+    folder, name, pairs = one.folder / judge, asked_on(split, on), (on or one).pairs
+    found = None if again else remembered(folder, name)
     if found is not None:
         return found
-    if not (one.pairs / f"{split}.parquet").exists():
-        collected(one, say)
-        paired(one, say)
-    with Steps(f"{one.label}/{judge}: {split} states scored") as shown:
-        return evaluate_judge(folder, one.pairs, split, progress=shown)
+    if not (pairs / f"{split}.parquet").exists():
+        collected(on or one, say)
+        paired(on or one, say)
+    with Steps(f"{one.label}/{judge}: {name} states scored") as shown:
+        return evaluate_judge(folder, pairs, split, progress=shown, name=name)
+
+
+def asked_on(split: str, on: Prepared | None) -> str:
+    """The name that diagnostics on another recipe's pairs are kept under."""
+    return split if on is None else f"{split} of {on.hash[:16]}"

@@ -127,6 +127,14 @@ def _prepared(study: Study, label: str, data: Mapping[str, Any]) -> Prepared:
     return replace(made, hash=digest(parts), branches_hash=digest({"collect": collect, "units": units}))
 
 
+def sibling(one: Prepared, known: Mapping[str, Prepared]) -> Prepared | None:
+    """For an A/B recipe the A/B/T one from the same branches: on its pairs both targets are asked (paper table 9)."""
+    if not one.recipe.ab_only:
+        return None
+    same = (other for other in known.values() if other.branches_hash == one.branches_hash)
+    return next((other for other in same if not other.recipe.ab_only), None)
+
+
 def validated(model: type[M], data: Mapping[str, Any], where: str) -> M:
     """`data` as a model. Raises `UsageError` with the place of the first problem, and the nearest key."""
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.cli.run import run_command
 from harness.errors import EpisodeError, IllegalAction, UsageError
 from harness.measures import read_measure
 from harness.study import load_study
@@ -180,6 +181,17 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "div.yaml").write_text(STUDY)
     return tmp_path / "div.yaml"
+
+
+def test_run_measures_what_the_study_asks_for(file: Path, tmp_path: Path) -> None:
+    file.write_text(STUDY + "skip: [{method: origin, reason: none here}]\n")
+    assert run_command(str(file), tmp_path, None, 1, "sequential", tracking=False, report=False) == 0
+    measure = read_measure(tmp_path / "div", "diversity")
+    assert measure is not None
+    assert measure.made_by == "cota-bench run div"
+    records = (tmp_path / "div" / "diversity" / "mock.jsonl.gz").stat().st_size
+    assert run_command(str(file), tmp_path, None, 1, "sequential", tracking=False, report=False) == 0
+    assert (tmp_path / "div" / "diversity" / "mock.jsonl.gz").stat().st_size == records
 
 
 def test_a_study_is_measured_into_its_results(file: Path, tmp_path: Path) -> None:

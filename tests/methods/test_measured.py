@@ -125,6 +125,8 @@ def test_counts_and_targets(ran: Ran) -> None:
         "abt": ("A/B/T", "cota"),
         "ab": ("A/B", "cota-ab"),
     }
+    assert {row["pairs_of"] for row in targets.values()} == {"abt"}
+    assert targets["ab"]["n"] == targets["abt"]["n"]  # both are asked about the same pairs
     assert all(0 <= row["valid_output_pct"] <= 100 and row["n"] > 0 for row in targets.values())
 
 
