@@ -125,7 +125,7 @@ class _Joining:
     def _speaks_of_kept(self, part: Any) -> bool:
         """Whether every environment, actor and method that a skip or a recipe names is still there."""
         return not isinstance(part, Mapping) or all(
-            part[word] in self._labels(section) for word, section in NAMES.items() if part.get(word) is not None
+            part[word] in self._labels(section) for word, section in NAMES.items() if isinstance(part.get(word), str)
         )
 
     def _pruned(self, part: Any) -> Any:

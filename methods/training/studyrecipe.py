@@ -29,15 +29,24 @@ M = TypeVar("M", bound=BaseModel)
 JUDGES: tuple[Judge, ...] = ("comparator", "critic")
 
 
+class Source(BaseModel):
+    """The frozen actor of a recipe, where it is none that the study evaluates."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    plugin: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
 class StudyRecipe(BaseModel):
     """One entry of `training:`; numbers as in `CollectSpec`, `make_pairs` and `Settings`.
 
-    `comparator` and `critic` hold changed training settings; null leaves that judge out.
+    `actor` is a label of the study, or a plugin with its parameters. `comparator` and `critic` hold changed training
+    settings; null leaves that judge out.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     environment: str
-    actor: str
+    actor: str | Source
     split: str = "train"
     tasks: int = Field(default=50, ge=1)
     first_task: int = Field(default=0, ge=0)
@@ -162,10 +171,14 @@ def plug(study: Study, section: Literal["actors", "candidates"], label: str, at:
 
 def _spec(study: Study, recipe: StudyRecipe, where: str) -> CollectSpec:
     place = study.environments[recipe.environment]
-    actor = plug(study, "actors", recipe.actor, (recipe.environment, recipe.actor), where)
+    given, label = recipe.actor, recipe.actor if isinstance(recipe.actor, str) else ""
+    if isinstance(given, Source):
+        actor = Plug(plugin=given.plugin, params=dict(given.params))
+    else:
+        actor = plug(study, "actors", label, (recipe.environment, label), where)
     source = Plug(plugin="environment")
     if recipe.candidates is not None:
-        source = plug(study, "candidates", recipe.candidates, (recipe.environment, recipe.actor), where)
+        source = plug(study, "candidates", recipe.candidates, (recipe.environment, label), where)
     return CollectSpec(
         environment=Plug(plugin=place.plugin or "", params=dict(place.params)),
         actor=actor,

@@ -29,6 +29,7 @@ skip:
 training:
   one: {environment: mock, actor: weak}
   two: {environment: short, actor: weak, seed: 7}
+  own: {environment: mock, actor: {plugin: simulated}}
 policy: {call_timeout_s: 5, attempts: 3}
 """
 
@@ -55,7 +56,7 @@ def test_what_speaks_of_a_left_out_label_goes_with_it(tmp_path: Path) -> None:
     assert found.judges["pair"].overrides == {}
     assert found.methods["cota"].overrides == {}
     assert found.skip == []
-    assert list(found.training) == ["one"]
+    assert list(found.training) == ["one", "own"]
 
 
 def test_own_labels_replace_whole_and_own_policy_is_merged(tmp_path: Path) -> None:
