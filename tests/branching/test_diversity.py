@@ -24,6 +24,7 @@ from methods.branching.spec import Plug
 from methods.training.diversity import measured_diversity, wanted
 from methods.training.studyrecipe import recipes
 from tests.branching.helpers import SEQUENTIAL, branched
+from tests.models.mock_endpoint import Behaviour, MockEndpoint
 
 ROOT = Path(__file__).parents[2]
 
@@ -133,6 +134,24 @@ def test_failures_are_records_and_tried_again(branches: Path, tmp_path: Path, mo
     monkeypatch.setattr(Patchy, "down", False)
     again = measure_diversity(spec(prefixes=3), branches, tmp_path / "d.gz", SEQUENTIAL)
     assert [record["samples"] for record in again] == [[None, "right"] * 4] * 3
+
+
+def test_a_language_model_is_sampled_at_its_temperature_with_its_own_past_thoughts(
+    branches: Path, tmp_path: Path
+) -> None:
+    with MockEndpoint(Behaviour(0.0)) as server:
+        chat = {"base_url": server.url, "model": "m", "temperature": 1.0}
+        hot = spec(actor=Plug(plugin="chat", params=chat), prefixes=3, samples=4)
+        records = measure_diversity(hot, branches, tmp_path / "d.gz", SEQUENTIAL)
+        seen = list(server.seen)
+    assert {record["status"] for record in records} == {"done"}
+    assert {record["usage"]["actor"]["calls"] >= 4 for record in records} == {True}
+    assert {request["temperature"] for request in seen} == {1.0}
+    assert len({request["seed"] for request in seen}) == len(seen)
+    prefix = next(prefix for prefix in choose(hot, branches) if prefix.step)
+    assert len(prefix.thoughts) == prefix.step
+    assert any(prefix.thoughts[0] in str(request["messages"]) for request in seen)
+    assert rows(hot, records)[0]["sampler"] == "actor at high temperature"
 
 
 def test_without_branches_it_says_what_to_do(tmp_path: Path) -> None:
