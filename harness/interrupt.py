@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -65,6 +66,16 @@ class Interrupt:
         )
         if not self._over.wait(self._grace_s):
             os.kill(os.getpid(), self.signal or signal.SIGINT)
+
+
+@contextmanager
+def stoppable(tell: Callable[[str], None], what: str) -> Iterator[None]:
+    """Work that keeps what is finished: Ctrl-C becomes one sentence and exit status 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell(f"\nStopped during {what}. What was finished is kept: run the same command again to go on.")
+        raise SystemExit(128 + signal.SIGINT) from None
 
 
 def shield_worker() -> None:

@@ -55,8 +55,11 @@ def write_measure(results: Path, measure: Measure) -> Path:
         "notes": list(measure.notes),
         "rows": [dict(row) for row in measure.rows],
     }
+    text = json.dumps(data, indent=1, allow_nan=False)
+    if target.exists() and target.read_text(encoding="utf-8", errors="replace") == text:
+        return target  # reports and store go by the time of the file: what did not change is not made again
     fresh = target.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_text(json.dumps(data, indent=1, allow_nan=False), encoding="utf-8")
+    fresh.write_text(text, encoding="utf-8")
     os.replace(fresh, target)
     return target
 

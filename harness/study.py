@@ -8,6 +8,7 @@ The settings are of three kinds, and only the first decides what a finished epis
   change what a finished row says.
 * throughput: backend and workers; and whatever parameters a plugin names in its class attribute `throughput`.
 
+A study may build on another one (`extends`, see `harness.extends`).
 Labels (`methods: {cota: ...}`) are what tables show; a plugin's name defaults to its label.  `overrides` change a part
 for one environment (`retail`) or one environment and actor (`retail/medium`), the more special one last.
 """
@@ -33,6 +34,7 @@ from pydantic import (
 
 from harness import yamlfile
 from harness.errors import UsageError, nearest
+from harness.extends import extended
 from harness.study_check import SECTIONS, check, complain
 
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
@@ -186,6 +188,8 @@ class Study(Model):
     fills: str = ""
     hours: str | float | int = ""
     notes: str = ""
+    extends: str | None = None  # what these two say is done before validation (`harness.extends`)
+    only: dict[str, list[str]] = Field(default_factory=dict)
     environments: dict[str, EnvironmentPart] = Field(min_length=1)
     actors: dict[str, Part] = Field(min_length=1)
     judges: dict[str, Part] = Field(default_factory=dict)
@@ -195,6 +199,7 @@ class Study(Model):
     rules: Rules = Rules()
     skip: list[Skip] = Field(default_factory=list)
     training: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by the package that trains judges
+    diversity: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)  # read by `cota-bench diversity`
     policy: Policy = Policy()
     throughput: Throughput = Throughput()
     _origin: Origin = PrivateAttr(default_factory=Origin)
@@ -247,6 +252,7 @@ def _merged(base: Any, change: Any) -> Any:
 
 def parse_study(document: yamlfile.Document) -> Study:
     """A study from a loaded document. Raises `UsageError` listing everything that is wrong, each with its place."""
+    document = extended(document, _beside)
     if not isinstance(document.data, Mapping):
         raise UsageError(f"{document.source}: a study is a mapping with keys such as {', '.join(Study.model_fields)}.")
     try:
@@ -256,6 +262,12 @@ def parse_study(document: yamlfile.Document) -> Study:
     study = _located(study, document)
     check(study, document)
     return study
+
+
+def _beside(name: str, folder: Path) -> yamlfile.Document:
+    """The study that another one extends: a file beside it, or one by name."""
+    near = folder / (name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
+    return yamlfile.load(near if near.is_file() else find(name))
 
 
 def _located(study: Study, document: yamlfile.Document) -> Study:

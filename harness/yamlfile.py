@@ -8,6 +8,7 @@ through aliases is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +43,35 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[
 class Document:
     """A loaded file: `data`, and where each value stands."""
 
-    def __init__(self, data: Any, lines: dict[Path_, tuple[int, int]], source: str) -> None:
+    def __init__(
+        self,
+        data: Any,
+        lines: Mapping[Path_, tuple[int, int]],
+        source: str,
+        elsewhere: Mapping[Path_, str] | None = None,
+    ) -> None:
         self.data = data
         self.source = source
         self._lines = lines
+        self._elsewhere = elsewhere or {}
 
     def where(self, path: Path_) -> str:
         """`file:line:column` of a value, or of the nearest thing around it that has a place."""
         for length in range(len(path), -1, -1):
+            if path[:length] in self._elsewhere:
+                return self._elsewhere[path[:length]]
             if path[:length] in self._lines:
                 line, column = self._lines[path[:length]]
                 return f"{self.source}:{line}:{column}"
         return self.source
+
+    def paths(self) -> Iterable[Path_]:
+        """Every value that has a place."""
+        return {*self._lines, *self._elsewhere}
+
+    def joined(self, data: Any, elsewhere: Mapping[Path_, str]) -> Document:
+        """This document with other data, some of it written in another file at the places given."""
+        return Document(data, self._lines, self.source, elsewhere)
 
 
 def load(path: Path) -> Document:

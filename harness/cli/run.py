@@ -13,6 +13,7 @@ from harness import results as results_
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
+from harness.interrupt import stoppable
 from harness.ledger import FILE
 from harness.measures import FOLDER as MEASURES
 from harness.records import Episode
@@ -20,6 +21,7 @@ from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
 from harness.study import MAX_WORKERS, Study, load_study
+from harness.tracking.client import resolve_uri
 
 MADE = ".made.json"  # from which plan and ledger the tables and the store were last made
 
@@ -51,12 +53,13 @@ def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
     return study.model_copy(update={"throughput": study.throughput.model_copy(update=change)})
 
 
-def prepared(study: Study, dry: bool = False) -> Study:
+def prepared(study: Study, dry: bool = False, tracking_uri: str | None = None) -> Study:
     """The study with what it has to train first in place (or, dry, said what is missing)."""
     prepare = hook("prepare", "judges")
     if prepare is None:
         return study
-    found: Study = prepare(study, dry=dry, say=_say)
+    with stoppable(_say, "preparation"):
+        found: Study = prepare(study, dry=dry, say=_say, tracking_uri=tracking_uri)
     return found
 
 
@@ -70,7 +73,8 @@ def run_command(
     report: bool,
 ) -> int:
     """Run, track, report; returns the exit status."""
-    study = prepared(adjusted(load_study(name), workers, backend))
+    asked = adjusted(load_study(name), workers, backend)
+    study = prepared(asked, tracking_uri=resolve_uri(tracking_uri, results) if tracking else None)
     folder = results / study.study
     tracker = _Tracker(folder, tracking_uri)
     summary = run_study(study, results, observers=[tracker] if tracking else [])
@@ -78,6 +82,7 @@ def run_command(
     code = summary.exit_status
     if summary.stopped_by is not None:
         return code
+    code = max(code, _measure(asked, study, folder))
     now = _source(folder)
     made = _made(folder)
     fresh = made.get("report") == now and (folder / "report" / "report.md").exists()
@@ -89,6 +94,20 @@ def run_command(
     if report and not fresh:
         code = max(code, _report(folder, now, _links(folder, tracking_uri) if tracking and stored == 0 else {}))
     return max(code, stored)
+
+
+def _measure(asked: Study, ready: Study, folder: Path) -> int:
+    """What is measured beside the episodes; returns the exit status."""
+    measure = hook("prepare", "measures")
+    if measure is None:
+        return 0
+    try:
+        with stoppable(_say, "measuring"):
+            measure(asked, ready, folder, f"cota-bench run {asked.study}", _say)
+    except UsageError as error:
+        _say(f"error: {error}")
+        return 1
+    return 0
 
 
 def _source(folder: Path) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from harness import registry
 from harness.errors import EpisodeError, UsageError
 from harness.grid import Cell, Plan, limits
+from harness.interrupt import shield_worker
 from harness.ledger import read_episodes
 from harness.loop import Limits
 from harness.records import Episode
@@ -168,6 +169,7 @@ def _names(wanted: Sequence[Ref]) -> list[list[int]]:
 
 def work(job: _Job) -> dict[str, Any]:
     """One episode's audit in this worker; whatever happens, a record."""
+    shield_worker()
     spec = job.cell.spec
     try:
         name = (digest([spec["environment"], spec["actor"]]), job.limits, job.continuations)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.interrupt import shield_worker
 from harness.loop import Limits
 from harness.protocols import Environment
 from methods.branching.export import export
@@ -72,9 +73,7 @@ def collect(
     finally:
         environment.close()
     with RecordFile(out / UNITS) as file:
-        todo = [
-            (spec, throughput, *unit, attempt) for unit in units if (attempt := _attempt(file, unit_key(*unit)))
-        ]
+        todo = [(spec, throughput, *unit, attempt) for unit in units if (attempt := _attempt(file, unit_key(*unit)))]
         for done, record in enumerate(run_all(work, todo, throughput), start=1):
             file.append(record)
             if progress is not None:
@@ -152,6 +151,7 @@ def _attempt(file: RecordFile, key: str) -> int:
 
 def work(spec: CollectSpec, throughput: Throughput, task_id: str, trajectory: int, attempt: int) -> dict[str, Any]:
     """One unit in this worker; whatever happens, a record."""
+    shield_worker()
     try:
         bench = kept((spec, throughput), lambda: _bench(spec, throughput))
         record = collect_unit(bench, task_id, trajectory, attempt)

@@ -87,9 +87,11 @@ def export(out: Path, file: RecordFile, about: Mapping[str, Any]) -> dict[str, A
             for name, row in _rows(about, record):
                 writers[name].add(row)
                 counts[name] += 1
-    finally:
         for writer in writers.values():
             writer.close()
+    finally:
+        for writer in writers.values():
+            writer.discard()
     card = {
         "kind": "branches",
         "hash": about["hash"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from methods.branching.folders import Content, Folder, Group, contents, join_pan
 from methods.branching.pair_counts import PairCounts, write_pair_card
 from methods.branching.pairing import TIE_SHARE, Pair, keep_pairs, swapped_first
 from methods.branching.splits import SPLITS, LeakError, Panel, Split, check_leaks, split_of
-from methods.branching.tables import Writer, read_rows
+from methods.branching.tables import Writer, read_card, read_rows
 
 TEXT, INT, REAL = "string", "int32", "float64"
 COMMON = {"environment": TEXT, "task_id": TEXT, "split": TEXT}
@@ -47,6 +48,7 @@ def make_pairs(
     seed: int = 0,
     ab_only: bool = False,
     panels: Mapping[str, Panel] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> PairCounts:
     """Pairs and critic records of branch folders, split by task, into `out`.
 
@@ -59,6 +61,7 @@ def make_pairs(
         ab_only: the A/B target of Table 9: no T at all. The margin is 0 and exact ties are dropped, so every
             difference is a preference.
         panels: evaluation tasks by environment, added to those that the branch folders know.
+        progress: called with (groups done, groups) over both passes.
 
     Raises:
         LeakError: an evaluation task is among the branches, or a task would be in two splits.
@@ -70,14 +73,15 @@ def make_pairs(
     known = join_panels(folders, panels or {})
     content, left_out = contents(folders)
     check_leaks(((e, t, f, split_of(e, t)) for (e, t), f in content.items()), known)
-    labels, kept = _choose(folders, content, 0.0 if ab_only else tie_share, seed)
+    tick = _ticking(folders, progress)
+    labels, kept = _choose(folders, content, 0.0 if ab_only else tie_share, seed, tick)
     if not any(kept.values()):
         raise UsageError(
             "No two branches of one prefix differ in value by more than the margin, so there is nothing to learn. "
             "Collect more tasks, or from an actor that sometimes fails and sometimes succeeds."
         )
     counts = PairCounts(labels=labels, left_out=left_out)
-    _write(out, "", PAIR_COLUMNS, lambda add: _pair_rows(folders, content, kept, seed, add, counts))
+    _write(out, "", PAIR_COLUMNS, lambda add: _pair_rows(folders, content, kept, seed, add, counts, tick))
     _write(out, "critic-", CRITIC_COLUMNS, lambda add: _critic_rows(folders, content, add, counts))
     _check_written(out, content, known)
     settings = {"tie_share": tie_share, "seed": seed, "ab_only": ab_only}
@@ -85,8 +89,17 @@ def make_pairs(
     return counts
 
 
+def _ticking(folders: Sequence[Folder], progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """What to call after each group of either pass."""
+    if progress is None:
+        return lambda: None
+    total = 2 * sum(int(read_card(folder.path)["counts"].get("points", 0)) for folder in folders)
+    done = count(1)
+    return lambda: progress(min(next(done), total), total)
+
+
 def _choose(
-    folders: Sequence[Folder], content: Content, share: float, seed: int
+    folders: Sequence[Folder], content: Content, share: float, seed: int, tick: Callable[[], None]
 ) -> tuple[dict[Cell, dict[str, int]], dict[Cell, set[str]]]:
     """Labels of all pairs before any is dropped, and the ids of those to keep, by environment and split."""
     named: dict[Cell, list[tuple[str, Any]]] = {}
@@ -94,6 +107,7 @@ def _choose(
         for group, pairs in folder.pairs(content):
             cell = named.setdefault((group.environment, group.split), [])
             cell.extend((pair.pair_id, pair.label) for pair in pairs)
+            tick()
     labels = {cell: dict(Counter(label for _, label in pairs)) for cell, pairs in named.items()}
     return labels, {cell: keep_pairs(pairs, share, seed) for cell, pairs in named.items()}
 
@@ -105,15 +119,24 @@ def _write(out: Path, prefix: str, columns: Mapping[str, str], fill: Callable[[A
     with ExitStack() as stack:
         writers = {split: Writer(out / f"{prefix}{split}.parquet", columns) for split in SPLITS}
         for writer in writers.values():
-            stack.callback(writer.close)
+            stack.callback(writer.discard)  # does nothing to one that was closed
         fill(lambda split, row: writers[split].add(row))
+        for writer in writers.values():
+            writer.close()
 
 
 def _pair_rows(
-    folders: Sequence[Folder], content: Content, kept: Mapping[Cell, set[str]], seed: int, add: Add, counts: PairCounts
+    folders: Sequence[Folder],
+    content: Content,
+    kept: Mapping[Cell, set[str]],
+    seed: int,
+    add: Add,
+    counts: PairCounts,
+    tick: Callable[[], None],
 ) -> None:
     for folder in folders:
         for group, pairs in folder.pairs(content, views=True):
+            tick()
             cell = (group.environment, group.split)
             for pair in pairs:
                 if pair.pair_id not in kept[cell]:

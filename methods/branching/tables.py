@@ -61,6 +61,13 @@ class Writer:
             self._file = None
             os.replace(self._draft, self.path)
 
+    def discard(self) -> None:
+        """Give up what was written: an interrupted table does not take the place of a whole one."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._draft.unlink(missing_ok=True)
+
 
 def read_rows(path: Path, columns: Sequence[str] | None = None, batch: int = BATCH) -> Iterator[dict[str, Any]]:
     """Rows of a Parquet file, one batch in memory. Raises `UsageError` when there is no such file."""

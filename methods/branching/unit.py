@@ -110,7 +110,7 @@ def _fill(bench: Bench, record: dict[str, Any], streams: Streams, tally: _Tally)
     _heed(bench, base)
     if state is None or base.status not in ("done", "truncated"):
         raise EpisodeError(base.boundary or "harness", base.reason, base.status)
-    record.update(_trajectory_json(state, base))
+    record.update(_trajectory_json(state, base), thoughts=list(thoughts))
     if base.reward is None:
         record.update(status="skipped", reason="the outcome cannot be scored here")
         return

@@ -10,7 +10,7 @@ Labels are Monte-Carlo estimates from few continuations, so no judge reaches 1; 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -19,11 +19,13 @@ from typing import Any
 from methods.judges.comparator import LocalComparator
 from methods.judges.critic import LocalCritic
 from methods.training.artefact import read, write_json
-from methods.training.data import GAMMA, Source, critic_rows, group_pairs, group_targets, pair_rows
-from methods.training.scores import by_environment, calibration_error, cross_entropy, share, spearman
+from methods.training.data import GAMMA, Group, Source, critic_rows, group_pairs, group_targets, pair_rows
+from methods.training.scores import by_environment, calibration_error, cross_entropy, resampled, share, spearman
 
 FLIPPED: Mapping[str | None, str | None] = {"A": "B", "B": "A", "T": "T", None: None}
 FILE = "diagnostics.json"
+FORMAT = 2  # raised when the same judge would get other numbers, so that kept ones are made again
+Seen = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,12 @@ def evaluate_judge(
     environments: Sequence[str] | None = None,
     device: str = "auto",
     dtype: str = "auto",
+    progress: Seen | None = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
     """Diagnose a trained judge on one split; the numbers are also kept in the artefact's `diagnostics.json`.
+
+    They are kept under `name` (default: the split); `progress` is called with (states done, states).
 
     Returns:
         Numbers by environment (and `all` when there are several); shares are {value, n, low, high}.
@@ -69,20 +75,25 @@ def evaluate_judge(
     kind = read(artefact).card["kind"]
     if kind == "comparator":
         judge = LocalComparator(str(artefact), device=device, dtype=dtype)
-        found = by_environment(ask_comparator(judge, data, split, environments), comparator_scores)
+        found = by_environment(ask_comparator(judge, data, split, environments, progress), comparator_scores)
     else:
         critic = LocalCritic(str(artefact), device=device, dtype=dtype)
-        found = by_environment(ask_critic(critic, data, split, environments), critic_scores)
-    _remember(artefact, split, found)
+        asked = ask_critic(critic, data, split, environments, progress=progress)
+        found = by_environment(asked, critic_scores)
+    _remember(artefact, name or split, found)
     return found
 
 
 def ask_comparator(
-    judge: LocalComparator, data: Source, split: str, environments: Sequence[str] | None = None
+    judge: LocalComparator,
+    data: Source,
+    split: str,
+    environments: Sequence[str] | None = None,
+    progress: Seen | None = None,
 ) -> list[Answered]:
     """Every ordered pair of a split, answered."""
     found = []
-    for group in group_pairs(pair_rows(data, split, environments)):
+    for group in _seen(group_pairs(pair_rows(data, split, environments)), progress):
         ballots = judge.compare_texts(group.view, [(pair.first, pair.second) for pair in group.items])
         for pair, ballot in zip(group.items, ballots, strict=True):
             sure = float(ballot.text.split()[0].removeprefix("p=")) if ballot.text else 0.0
@@ -91,16 +102,29 @@ def ask_comparator(
 
 
 def ask_critic(
-    critic: LocalCritic, data: Source, split: str, environments: Sequence[str] | None = None, gamma: float = GAMMA
+    critic: LocalCritic,
+    data: Source,
+    split: str,
+    environments: Sequence[str] | None = None,
+    gamma: float = GAMMA,
+    progress: Seen | None = None,
 ) -> list[Ranked]:
     """Every (state, action) of a split, scored."""
     found = []
-    for number, group in enumerate(group_targets(critic_rows(data, split, environments), gamma)):
+    groups = group_targets(critic_rows(data, split, environments), gamma)
+    for number, group in enumerate(_seen(groups, progress)):
         scores = critic.score_texts(group.view, [target.action for target in group.items])
         for target, score in zip(group.items, scores, strict=True):
             value = 0.5 if score.value is None else score.value
             found.append(Ranked(group.environment, group.task_id, number, value, target.value))
     return found
+
+
+def _seen(groups: Sequence[Group], progress: Seen | None) -> Iterator[Group]:
+    for number, group in enumerate(groups, 1):
+        yield group
+        if progress is not None:
+            progress(number, len(groups))
 
 
 def comparator_scores(answers: Sequence[Answered]) -> dict[str, Any]:
@@ -124,6 +148,12 @@ def comparator_scores(answers: Sequence[Answered]) -> dict[str, Any]:
         ),
         "valid_outputs": share([a.answer is not None for a in answers]),
         "calibration_error": calibration_error([a.confidence for a in valid], [a.answer == a.label for a in valid]),
+        "calibration_interval": resampled(
+            lambda some: calibration_error(
+                [valid[i].confidence for i in some], [valid[i].answer == valid[i].label for i in some]
+            ),
+            _tasks(valid),
+        ),
         "answers": {label: count / max(len(answers), 1) for label, count in counts.items()},
         "majority": max((sum(a.label == x for a in answers) for x in "ABT"), default=0) / max(len(answers), 1),
         "pairs": len(both),
@@ -164,11 +194,22 @@ def critic_scores(items: Sequence[Ranked]) -> dict[str, Any]:
     return {
         "ranking_accuracy": _mean(points, tasks),
         "spearman": spearman([i.score for i in items], [i.target for i in items]),
+        "spearman_interval": _interval(spearman, items),
         "bce": cross_entropy([i.score for i in items], [i.target for i in items]),
+        "bce_interval": _interval(cross_entropy, items),
         "bce_of_the_mean": _constant([i.target for i in items]),
         "states": len(states),
         "actions": len(items),
     }
+
+
+def _interval(
+    measure: Callable[[Sequence[float], Sequence[float]], float | None], items: Sequence[Ranked]
+) -> tuple[float | None, float | None]:
+    def of(some: Sequence[int]) -> float | None:
+        return measure([items[i].score for i in some], [items[i].target for i in some])
+
+    return resampled(of, _tasks(items))
 
 
 def _mean(points: Sequence[float], tasks: Sequence[Any]) -> dict[str, Any]:
@@ -185,7 +226,16 @@ def _constant(targets: Sequence[float]) -> float | None:
     return cross_entropy([sum(targets) / len(targets)] * len(targets), targets) if targets else None
 
 
-def _remember(artefact: Path, split: str, found: Mapping[str, Any]) -> None:
+def remembered(artefact: Path, name: str) -> dict[str, Any] | None:
+    """What `evaluate_judge` found before under this name, when it would find the same today."""
     path = artefact / FILE
     held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    write_json(path, {**held, split: found})
+    found: dict[str, Any] | None = held.get(name) if held.get("format") == FORMAT else None
+    return found
+
+
+def _remember(artefact: Path, name: str, found: Mapping[str, Any]) -> None:
+    path = artefact / FILE
+    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept = held if held.get("format") == FORMAT else {}
+    write_json(path, {**kept, "format": FORMAT, name: found})

@@ -1,27 +1,67 @@
 """Logging a training run to MLflow: curves, data card, cost, the artefact's identity, and its weights by hash.
 
 One experiment, `judges`, one run an artefact, found again by its identity hash, so logging twice changes nothing.  The
-weights themselves stay where they are: a run names the folder and its hash, and holds the small files.
+weights themselves stay where they are: a run names the folder and its hash, and holds the small files.  Each artefact
+is a version of a registered model (`comparator webshop`), tagged with its identity hash.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from harness.errors import UsageError
 from harness.rows import Scalar
-from harness.tracking.client import artifact_root, connect, tracker_errors
+from harness.seeds import digest
+from harness.tracking.client import artifact_root, connect, redacted, sqlite_path, tracker_errors
 from harness.tracking.runs import RunContent, ensure_experiment, find_runs, legal_name, write_run
 from methods.judges.prompt import FILE
-from methods.training.artefact import CARD, CURVES, IDENTITY, Artefact, read
+from methods.training.artefact import CARD, CURVES, IDENTITY, Artefact, read, write_json
 
 EXPERIMENT, KEY = "judges", "cota.judge"
-SMALL = (IDENTITY, CARD, CURVES, FILE, "diagnostics.json")
+DIAGNOSTICS = "diagnostics.json"
+SMALL = (IDENTITY, CARD, CURVES, FILE, DIAGNOSTICS)
+LOGGED = "logged.json"  # stores that have this judge, so that a run with nothing to do opens none
+
+
+def log_softly(folder: Path, tracking_uri: str, say: Callable[[str], None]) -> bool:
+    """Log a judge where it is not logged yet; a store that is down is said and stops nothing. True: it is there now."""
+    if find_spec("mlflow") is None:
+        return False
+    state = _state(folder)
+    known = _logged(folder)
+    name = digest(tracking_uri)[:16]
+    path = sqlite_path(tracking_uri)
+    if known.get(name) == state and (path is None or path.exists()):
+        return True
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        log_training(folder, tracking_uri)
+    except UsageError as error:
+        say(f"{folder.name}: its training is not logged to {redacted(tracking_uri)}: {error}")
+        say("Nothing is lost: the same command logs it later.")
+        return False
+    write_json(folder / LOGGED, {**known, name: state})
+    return True
+
+
+def _state(folder: Path) -> str:
+    files = (folder / name for name in (IDENTITY, DIAGNOSTICS))
+    return digest([path.read_text(encoding="utf-8") for path in files if path.exists()])[:32]
+
+
+def _logged(folder: Path) -> dict[str, str]:
+    path = folder / LOGGED
+    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
 
 
 def log_training(folder: Path, tracking_uri: str) -> str:
@@ -39,7 +79,42 @@ def log_training(folder: Path, tracking_uri: str) -> str:
                 shutil.copyfile(folder / name, Path(held) / name)
         experiment = ensure_experiment(client, EXPERIMENT, artifact_root(tracking_uri), {})
         existing = find_runs(client, experiment, KEY).get(artefact.hash)
-        return write_run(client, experiment, _content(artefact, Path(held)), existing)[0]
+        run_id = write_run(client, experiment, _content(artefact, Path(held)), existing)[0]
+        _register(client, artefact, run_id)
+        return run_id
+
+
+def _register(client: Any, artefact: Artefact, run_id: str) -> None:
+    """The artefact as a version of its registered model; one that points at a run since replaced is made anew."""
+    name = legal_name(f"{artefact.card['kind']} {_environments(artefact.card)}").replace("/", "_")
+    if not client.search_registered_models(filter_string=f"name='{name}'", max_results=1):
+        client.create_registered_model(name, description="Judges trained by cota-bench; weights stay in its cache.")
+    for version in client.search_model_versions(f"name='{name}'"):
+        if version.tags.get(KEY) == artefact.hash:
+            if version.run_id == run_id:
+                return
+            client.delete_model_version(name, version.version)
+    tags = {KEY: artefact.hash, "cota.folder": str(artefact.folder)}
+    source = f"{client.get_run(run_id).info.artifact_uri}"
+    client.create_model_version(name, source=source, run_id=run_id, tags=tags)
+
+
+def _environments(card: Mapping[str, Any]) -> str:
+    return ", ".join(card["data"]["train"]["environments"])
+
+
+def _found(folder: Path) -> Iterator[tuple[str, float]]:
+    """Numbers of the diagnostics as `test_accuracy`; several environments are under their names."""
+    path = folder / DIAGNOSTICS
+    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for split, by_environment in held.items():
+        plain = isinstance(by_environment, dict) and " " not in split  # others are on another recipe's pairs
+        for environment, numbers in by_environment.items() if plain else ():
+            for name, value in numbers.items():
+                value = value.get("value") if isinstance(value, dict) else value
+                if isinstance(value, int | float):
+                    middle = f"_{environment}" if len(by_environment) > 1 else ""
+                    yield legal_name(f"{split}{middle}_{name}"), float(value)
 
 
 def _content(artefact: Artefact, small: Path) -> RunContent:
@@ -58,12 +133,12 @@ def _content(artefact: Artefact, small: Path) -> RunContent:
         key=artefact.hash,
         name=f"{card['kind']} {environments} ({card['base']})",
         status="done",
-        digest=artefact.hash,
+        digest=_state(artefact.folder),
         started_ms=ended - int(1000 * card["seconds"]),
         ended_ms=ended,
         params=_params(card),
         tags={"cota.kind": card["kind"], "cota.environments": environments},
-        metrics={name: float(value) for name, value in metrics.items() if value is not None},
+        metrics={name: float(value) for name, value in metrics.items() if value is not None} | dict(_found(small)),
         points=_points(artefact.folder / CURVES),
         note=_note(artefact),
         folder=small,

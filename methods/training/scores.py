@@ -28,7 +28,7 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     p, z2 = hits / n, Z * Z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = Z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return middle - half, middle + half
+    return min(p, middle - half), max(p, middle + half)  # rounding may leave the value itself just outside
 
 
 def bootstrap(values: Sequence[float], clusters: Sequence[Any], draws: int = 1000) -> tuple[float, float]:
@@ -43,6 +43,33 @@ def bootstrap(values: Sequence[float], clusters: Sequence[Any], draws: int = 100
     picks = np.random.default_rng(0).integers(0, len(names), size=(draws, len(names)))
     means = sums[picks].sum(axis=1) / counts[picks].sum(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def resampled(
+    statistic: Callable[[Sequence[int]], float | None], clusters: Sequence[Any], draws: int = 300
+) -> tuple[float | None, float | None]:
+    """95% percentile interval of any statistic over whole clusters drawn with replacement (fixed seed).
+
+    Args:
+        statistic: value of the items with these indices (with repeats), None where it has none.
+        clusters: one name an item; with a single cluster there is no interval.
+        draws: bootstrap samples.
+    """
+    import numpy as np
+
+    held: dict[Any, list[int]] = {}
+    for index, name in enumerate(clusters):
+        held.setdefault(name, []).append(index)
+    if len(held) < 2:
+        return None, None
+    groups = list(held.values())
+    picks = np.random.default_rng(0).integers(0, len(groups), size=(draws, len(groups)))
+    found = (statistic([index for pick in row for index in groups[pick]]) for row in picks)
+    values = [value for value in found if value is not None]
+    if not values:
+        return None, None
+    low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
 
 

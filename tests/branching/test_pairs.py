@@ -10,9 +10,9 @@ import pytest
 
 from harness.errors import UsageError
 from methods.branching.pairing import label_of
-from methods.branching.pairs import make_pairs
+from methods.branching.pairs import _write, make_pairs
 from methods.branching.splits import SPLITS, LeakError, Panel, split_of
-from methods.branching.tables import read_rows
+from methods.branching.tables import Writer, read_rows
 from tests.branching.helpers import branched
 
 
@@ -133,3 +133,22 @@ def test_branches_of_two_actors_are_joined(branches: Path, tmp_path: Path) -> No
     both = make_pairs([branches, tmp_path / "other"], tmp_path / "p")
     alone = make_pairs([branches], tmp_path / "q")
     assert both.table4()[0]["physical_pairs"] > alone.table4()[0]["physical_pairs"]
+
+
+def test_an_interrupted_table_does_not_replace_a_whole_one(tmp_path: Path) -> None:
+    columns = {"name": "string"}
+    whole = Writer(tmp_path / "t.parquet", columns)
+    whole.add({"name": "kept"})
+    whole.close()
+    with pytest.raises(KeyboardInterrupt):
+        _write(tmp_path, "x-", columns, _stopped)
+    broken = Writer(tmp_path / "t.parquet", columns)
+    broken.add({"name": "lost"})
+    broken.discard()
+    assert [row["name"] for row in read_rows(tmp_path / "t.parquet")] == ["kept"]
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def _stopped(add: Any) -> None:
+    add("train", {"name": "half"})
+    raise KeyboardInterrupt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from harness.estimate import clock
-from harness.progress import Lines, Progress, display
+from harness.progress import Lines, Progress, Steps, Units, display
 from tests.grid.samples import episode
 
 
@@ -61,3 +61,25 @@ def test_the_bar_draws_and_keeps_markup_of_others_out():
 
 def test_times_are_readable():
     assert [clock(s) for s in (None, 4.21, 123, 3900)] == ["unknown time", "4.2 s", "2 min 03 s", "1 h 05 min"]
+
+
+def test_units_count_records_and_say_nothing_without_any():
+    out = io.StringIO()
+    with Units("branches", out):
+        pass
+    assert out.getvalue() == ""
+    with Units("branches", out) as units:
+        units(1, 3, {"key": "a", "status": "done", "boundary": None})
+        units(2, 3, {"key": "b", "status": "failed", "boundary": "actor"})
+        units(3, 3, {"key": "c", "status": "skipped", "boundary": None})
+    assert out.getvalue().startswith("branches: 1 done, 1 failed, 0 left, 1 skipped; ")
+    assert out.getvalue().rstrip().endswith("to go; failures: 1 actor failed")
+
+
+def test_steps_tell_pace_and_numbers():
+    out = io.StringIO()
+    with Steps("training", out) as steps:
+        steps(10, 40, {"loss": 0.5, "note": "x"})
+        steps(20, 40, {"loss": 0.25})
+    assert out.getvalue().startswith("training: 20 done, 20 left; ")
+    assert "to go; loss 0.25" in out.getvalue()

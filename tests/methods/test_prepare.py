@@ -63,6 +63,8 @@ def test_the_hash_follows_what_decides_the_weights(tmp_path: Path) -> None:
     base = hash_of()
     assert hash_of() == base
     assert hash_of(("seeds: [0]", "seeds: [0, 1]"), ("backend: sequential", "backend: threading")) == base
+    own = "actor: {plugin: simulated, params: {competence: weak}}, tasks"
+    assert hash_of(("actor: weak, tasks", own)) == base
     changed = [("tasks: 12", "tasks: 13"), ("epochs: 1", "epochs: 2"), ("competence: weak", "competence: strong")]
     assert len({hash_of(change) for change in changed} | {base}) == 4
 
