@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -64,10 +65,13 @@ def test_an_action_reads_as_itself(name: str, text: str) -> None:
     try:
         action = parse(text)
     except IllegalAction as error:
-        assert str(error)
-        assert len(str(error)) < 2_000
+        said = str(error)
+    else:
+        said = ""
+        assert parse(action.text) == action
+    if said:
+        assert len(said) < 2_000
         return
-    assert parse(action.text) == action
     assert action.canonical.strip()
     assert len(action.text) <= 12_100
     try:
@@ -135,9 +139,7 @@ def test_no_answer_takes_long(name: str) -> None:
     for what, text in SLOW.items():
         began = time.process_time()
         for answer in (Completion(text), Completion("", tool_calls=(ToolCall("respond", text),))):
-            try:
+            with contextlib.suppress(IllegalAction):
                 read(answer, PARSERS[name], _yes, talk=True)
-            except IllegalAction:
-                pass
         took = time.process_time() - began
         assert took < 2.0, f"{what}: {took:.1f} s"
