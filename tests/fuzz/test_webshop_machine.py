@@ -108,6 +108,13 @@ class Shop(RuleBasedStateMachine):
         for name in [*([data.draw(st.sampled_from(values))] if values else []), sub, "< prev"]:
             self.pick(name, False)
 
+    @precondition(lambda self: self.kind == "item")
+    @rule()
+    def leave_and_return(self) -> None:
+        product = self.product
+        self.pick("< prev", False)
+        self.pick(product, False)
+
     @precondition(lambda self: self.kind == "results")
     @rule(data=st.data())
     def open_a_product(self, data: st.DataObject) -> None:
