@@ -121,8 +121,10 @@ def _parts(study: Study) -> Iterator[Problem]:
     for section, kind in SECTIONS.items():
         for label, part in getattr(study, section).items():
             path = (section, label)
-            if "/" in label or not label or label != label.strip():
-                yield path, f"{label!r} cannot be a label: it may hold no '/' and no space around it."
+            if set("/\\") & set(label) or not label or label != label.strip() or label[0] == "." or not label.isprintable():
+                # Labels become folders of trained judges, names of runs and rows of tables.
+                text = "it may hold no '/', '\\' or control character, no space around it and no '.' at its beginning."
+                yield path, f"{label!r} cannot be a label: {text}"
             yield from _plugin(kind, part, path)
             for key, change in getattr(part, "overrides", {}).items():
                 where = (section, label, "overrides", key)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from harness.bounds import bounded
 from harness.errors import IllegalAction
 from harness.models.answer import Completion
 from harness.records import Action
@@ -219,5 +220,5 @@ def _thought(text: str, thinking: str) -> str:
     start = _ACTION.search(text) or _TOOL.search(text) or _FENCE.search(text)
     visible = _THOUGHT.sub("", text[: start.start()] if start else "").strip()
     if visible:
-        return visible[:MAX_THOUGHT]
+        return bounded(visible, MAX_THOUGHT)
     return thinking.strip()[-600:]

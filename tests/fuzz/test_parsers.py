@@ -91,7 +91,7 @@ def test_an_answer_is_read_or_illegal(name: str, pieces: list[str], calls: Any, 
     except IllegalAction:
         return
     assert isinstance(found.action, Action)
-    assert len(found.thought) <= 4_000
+    assert len(found.thought) <= 4_080
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<thinking>", "</Thinking>", "a", " b "]), max_size=8))
