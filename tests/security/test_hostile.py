@@ -197,3 +197,35 @@ def test_the_calculator_of_retail(expression: str) -> None:
     assert time.monotonic() - began < 2
     assert made.observation.text.startswith("Error")
     assert not made.done
+
+
+class Elsewhere(MockEndpoint):
+    """Sends every caller to another address."""
+
+    target = ""
+
+    async def _send(self, kind: str, request: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+        writer.write(f"HTTP/1.1 307 X\r\nLocation: {self.target}\r\nContent-Length: 0\r\n\r\n".encode())
+        await writer.drain()
+        return True
+
+
+def test_a_redirect_does_not_take_the_key_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "sk-secret")
+    with MockEndpoint(Behaviour(0.0)) as collector, Elsewhere(Behaviour(0.0)) as server:
+        Elsewhere.target = f"{collector.url}/chat/completions"
+        actor = ChatActor(server.url, "m", key_env="A_KEY", attempts=2, timeout_s=10)
+        made = episode(Origin(), actor, MockEnvironment())
+    assert (made.status, made.boundary) == ("failed", "actor")
+    assert not collector.authorizations
+    assert server.authorizations["sk-secret"] >= 1
+
+
+def test_a_body_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.models import transport
+
+    assert transport.MAX_BODY <= 64 << 20
+    monkeypatch.setattr(transport, "MAX_BODY", 100_000)
+    made = run("x" * 200_000, steps=1)
+    assert made.status == "failed"
+    assert "larger than 100000 bytes" in made.reason
