@@ -75,7 +75,7 @@ def dump(value: Any) -> bytes:
     except UnicodeEncodeError:
         # Records are cleaned, other values may hold lone surrogates, which UTF-8 cannot: kept as JSON escapes.
         return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise CodecError(f"not a JSON value: {error}") from error
 
 
@@ -87,7 +87,9 @@ def parse(data: bytes | str) -> Any:
 
     try:
         return json.loads(data, parse_constant=refuse)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except CodecError:
+        raise
+    except (ValueError, RecursionError) as error:  # syntax, encoding, a number of thousands of digits, nesting
         raise CodecError(f"broken JSON: {error}") from error
 
 

@@ -24,6 +24,8 @@ _NUMBERS = struct.Struct("<II")
 HEAD = len(SIGNATURE) + _NUMBERS.size
 TRAILER = 8
 LEVEL = 6
+MAX_HEAD = 1 << 20  # bytes of a header line
+MAX_TEXT = 256 << 20  # bytes of a record once inflated; a longest episode has a tenth, a bomb has no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,22 @@ def scan(data: memoryview) -> Iterator[Frame | Damage]:
 
 
 def body(data: memoryview, frame: Frame) -> Any:
-    """The body line of a record. Raises `CodecError` when it is no JSON."""
+    """The body line of a record. Raises `CodecError` when it is no JSON or too long."""
     return parse(body_text(data, frame))
 
 
 def body_text(data: memoryview, frame: Frame) -> bytes:
-    """The body line of a record as it was written, for who copies or counts it without building the record."""
-    text = zlib.decompress(data[frame.offset + HEAD : frame.offset + frame.size - TRAILER], -zlib.MAX_WBITS)
+    """The body line of a record as it was written, for who copies or counts it without building the record.
+
+    Raises `CodecError` for a record that inflates to nothing like one: a checksum says who wrote, not what.
+    """
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        text = inflate.decompress(data[frame.offset + HEAD : frame.offset + frame.size - TRAILER], MAX_TEXT)
+    except zlib.error as error:
+        raise CodecError(f"a record does not inflate: {error}") from error
+    if inflate.unconsumed_tail or b"\n" not in text:
+        raise CodecError(f"a record inflates to more than {MAX_TEXT} bytes, or to no two lines")
     return text[text.index(b"\n") + 1 :].rstrip(b"\n")
 
 
@@ -101,7 +112,7 @@ def _frame(data: memoryview, at: int) -> Frame | None:
 def _first_line(deflated: memoryview) -> bytes:
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     text = inflate.decompress(deflated, 768)
-    while b"\n" not in text and not inflate.eof and inflate.unconsumed_tail:
+    while b"\n" not in text and not inflate.eof and inflate.unconsumed_tail and len(text) < MAX_HEAD:
         text += inflate.decompress(inflate.unconsumed_tail, 4096)
     return text.partition(b"\n")[0]
 

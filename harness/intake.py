@@ -2,8 +2,9 @@
 
 A part that no record can hold (NaN, a wrong type, nothing at all) ends its episode as failed, with the owner as the
 boundary and a sentence for the plugin's author.  Nothing is converted: a NumPy integer in a count is refused with the
-hint how to convert it, because a harness that guesses hides the mistake.  The only thing mended is text that UTF-8
-cannot hold (lone surrogates), since it comes from models and data, not from the author.
+hint how to convert it, because a harness that guesses hides the mistake.  The only things mended are text that UTF-8
+cannot hold (lone surrogates) and text without an end (`harness.bounds`), since both come from models and data, not from
+the author.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from harness.bounds import MAX_ACTION, MAX_ANSWER, MAX_OBSERVATION, bounded
 from harness.codec import CodecError, clean, verify
 from harness.errors import EpisodeError
 from harness.protocols import Execute, Verdict, Withhold
@@ -29,7 +31,10 @@ def proposal(value: Any, call: str = "propose") -> Proposal:
     if not isinstance(value, Proposal):
         raise EpisodeError("actor", f"{call}() returned {_kind(value)} where a Proposal belongs")
     _verify("actor", f"{call}() returned a Proposal that cannot be stored", Proposal, value)
-    thought = clean(value.thought)
+    if max(len(value.action.text), len(value.action.canonical)) > MAX_ACTION:
+        said = f"{call}() gave an action of {len(value.action.text)} characters; the limit is {MAX_ACTION}"
+        raise EpisodeError("actor", said, "unparsed")
+    thought = clean(bounded(value.thought, MAX_ANSWER))
     return value if thought is value.thought else replace(value, thought=thought)
 
 
@@ -56,7 +61,7 @@ def opening(value: Any) -> tuple[str, Observation]:
     if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], str):
         raise EpisodeError("environment", f"reset() returned {_kind(value)} where (task text, Observation) belongs")
     _verify("environment", "reset() returned an observation that is none", Observation, value[1])
-    return clean(value[0]), _clean(value[1])
+    return clean(bounded(value[0], MAX_OBSERVATION)), _clean(value[1])
 
 
 def outcome(value: Any) -> Outcome:
@@ -72,7 +77,7 @@ def outcome(value: Any) -> Outcome:
 
 
 def _clean(seen: Observation) -> Observation:
-    text = clean(seen.text)
+    text = clean(bounded(seen.text, MAX_OBSERVATION))
     return seen if text is seen.text else replace(seen, text=text)
 
 

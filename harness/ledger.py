@@ -164,6 +164,8 @@ class Found:
         for frame in self.frames:
             if frame.head.get("schema") != SCHEMA_VERSION:
                 raise newer(frame.head.get("schema"), f"A record of {path}")
+            if not all(isinstance(frame.head.get(name), str) for name in ("cell", "task_id", "status")):
+                raise LedgerError(f"{path}, byte {frame.offset}: a record of another program, not of an episode.")
 
     def last_attempts(self) -> list[Frame]:
         """The frames that count, in the order written. Raises `LedgerError` for duplicates; warns about damage."""

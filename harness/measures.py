@@ -39,7 +39,7 @@ def write_measure(results: Path, measure: Measure) -> Path:
     Raises:
         ValueError: a NaN or an infinite value (unknown is None), or a name that is not a plain word.
     """
-    if not measure.name.replace("_", "").isalnum():
+    if not _plain(measure.name):
         raise ValueError(f"a measure's name is a plain word, not {measure.name!r}")
     for row in measure.rows:
         for column, value in row.items():
@@ -67,6 +67,8 @@ def write_measure(results: Path, measure: Measure) -> Path:
 def read_measure(results: Path, name: str) -> Measure | None:
     """A measure, or None when it was not made yet. Raises `UsageError` for a damaged or newer file."""
     path = results / FOLDER / f"{name}.json"
+    if not _plain(name):
+        raise UsageError(f"A measure's name is a plain word, not {name!r}.")
     if not path.exists():
         return None
     try:
@@ -76,6 +78,11 @@ def read_measure(results: Path, name: str) -> Measure | None:
         return Measure(str(data["measure"]), tuple(data["rows"]), str(data["made_by"]), tuple(data["notes"]))
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path}: damaged ({error}). Delete it and run the command that made it again.") from error
+
+
+def _plain(name: str) -> bool:
+    """Whether a name is letters, digits and underscores alone, so that a file of that name stays in its folder."""
+    return name.replace("_", "").isalnum()
 
 
 def names(results: Path) -> Sequence[str]:

@@ -121,8 +121,9 @@ def _parts(study: Study) -> Iterator[Problem]:
     for section, kind in SECTIONS.items():
         for label, part in getattr(study, section).items():
             path = (section, label)
-            if "/" in label or not label or label != label.strip():
-                yield path, f"{label!r} cannot be a label: it may hold no '/' and no space around it."
+            if not _is_label(label):
+                text = "it may hold no '/', '\\' or control character, no space around it and no '.' at its beginning."
+                yield path, f"{label!r} cannot be a label: {text}"
             yield from _plugin(kind, part, path)
             for key, change in getattr(part, "overrides", {}).items():
                 where = (section, label, "overrides", key)
@@ -134,6 +135,12 @@ def _parts(study: Study) -> Iterator[Problem]:
                 else:
                     merged = part.resolved(environment, actor)
                     yield from _plugin(kind, merged, where, only=set(change.params))
+
+
+def _is_label(text: str) -> bool:
+    """Labels become folders of trained judges, names of runs and rows of tables."""
+    plain = text.isprintable() and not set("/\\") & set(text)
+    return bool(text) and plain and text == text.strip() and text[0] != "."
 
 
 def _plugin(kind: registry.Kind, part: Change, path: Path_, only: set[str] | None = None) -> Iterator[Problem]:

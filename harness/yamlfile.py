@@ -104,8 +104,9 @@ def loads(raw: bytes | str, source: str) -> Document:
         raise UsageError(f"{place}: {error.problem or error.context}. Fix the YAML there.") from error
     except RecursionError as error:
         raise UsageError(f"{source}: its values are nested too deeply for a study file; flatten them.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"{source}: {error}") from error
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        # An explicit tag on a value that it does not fit (`!!int x`, `!!bool maybe`) fails in PyYAML's own ways.
+        raise UsageError(f"{source}: {type(error).__name__}: {error}. Fix the YAML there.") from error
     return Document(data, lines, source)
 
 

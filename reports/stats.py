@@ -81,7 +81,7 @@ def wilson(successes: float, n: float, *, z: float = Z95) -> tuple[float, float]
     share = min(1.0, successes / n)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return _around(share, max(0.0, centre - half), min(1.0, centre + half))
 
 
 def effective_n(values: Sequence[float], tasks: Sequence[Hashable]) -> float:
@@ -113,7 +113,8 @@ def success_rate(successes: Sequence[float], tasks: Sequence[Hashable]) -> Estim
         raise ValueError("a success is 0 or 1")
     share, clusters = float(values.mean()), len(set(tasks))
     worth = effective_n(successes, tasks)
-    low, high = (wilson(share * worth, worth) or (None, None)) if clusters > 1 else (None, None)
+    interval = wilson(share * worth, worth) if clusters > 1 else None
+    low, high = (None, None) if interval is None else _around(share, *interval)
     return Estimate(share, low, high, len(values), clusters)
 
 
@@ -164,8 +165,16 @@ def mean_of_means(
     if any(len(sums) < 2 for sums, _ in pairs):
         return Estimate(value, None, None, n, clusters)
     draws = np.mean([_draws(sums, counts, rng, resamples) for sums, counts in pairs], axis=0)
-    low, high = np.quantile(draws, ((1 - level) / 2, (1 + level) / 2))
-    return Estimate(value, float(low), float(high), n, clusters)
+    low, high = _around(value, *np.quantile(draws, ((1 - level) / 2, (1 + level) / 2)))
+    return Estimate(value, low, high, n, clusters)
+
+
+def _around(value: float, low: float, high: float) -> tuple[float, float]:
+    """The interval, widened to its estimate where only rounding keeps them apart (an error bar cannot be negative)."""
+    slack = 1e-9 * max(1.0, abs(value))
+    low = value if value < low <= value + slack else low
+    high = value if value - slack <= high < value else high
+    return float(low), float(high)
 
 
 def _ratio(top: Floats, bottom: Floats, rng: np.random.Generator, *, n: int, resamples: int, level: float) -> Estimate:
@@ -177,8 +186,8 @@ def _ratio(top: Floats, bottom: Floats, rng: np.random.Generator, *, n: int, res
     if tasks < 2:
         return Estimate(value, None, None, n, tasks)
     draws = _draws(top, bottom, rng, resamples)
-    low, high = np.quantile(draws[np.isfinite(draws)], ((1 - level) / 2, (1 + level) / 2))
-    return Estimate(value, float(low), float(high), n, tasks)
+    low, high = _around(value, *np.quantile(draws[np.isfinite(draws)], ((1 - level) / 2, (1 + level) / 2)))
+    return Estimate(value, low, high, n, tasks)
 
 
 def _draws(top: Floats, bottom: Floats, rng: np.random.Generator, resamples: int) -> Floats:

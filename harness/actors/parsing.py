@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from harness.bounds import bounded
 from harness.errors import IllegalAction
 from harness.models.answer import Completion
 from harness.records import Action
 
 MAX_THOUGHT = 4_000
-_THINK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_THINK_OPEN = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THINK_CLOSE = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_OBSERVATION = re.compile(r"^\s*(?:\*\*)?(?:Observation|Obs|Result)(?:\s*\d+)?\s*:", re.MULTILINE | re.IGNORECASE)
+MAX_WRAPS = 8  # pairs of one kind of quotes around an action that are taken off
+_THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
+_OBSERVATION = re.compile(r"^[ \t]*(?:\*\*)?(?:Observation|Obs|Result)(?:\s*\d+)?\s*:", re.MULTILINE | re.IGNORECASE)
 _ACTION = re.compile(
     r"^[ \t>*#-]*(?:next |final )?Action(?:\s*\d+)?(?:\*\*)?\s*:(?:\*\*)?[ \t]*", re.MULTILINE | re.IGNORECASE
 )
-_INPUT = re.compile(r"^\s*Action\s+Input\s*:\s*(.*)", re.MULTILINE | re.IGNORECASE | re.DOTALL)
+_INPUT = re.compile(r"^[ \t]*Action[ \t]+Input\s*:\s*(.*)", re.MULTILINE | re.IGNORECASE | re.DOTALL)
 _THOUGHT = re.compile(
     r"\A\s*(?:\*\*)?(?:Thought|Reasoning|Rationale)(?:\s*\d+)?(?:\*\*)?\s*:(?:\*\*)?\s*", re.IGNORECASE
 )
-_TOOL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
-_FENCE = re.compile(r"```[a-zA-Z_]*[ \t]*\n?(.*?)```", re.DOTALL)
+_TOOL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```(?:[a-zA-Z_]{0,20}(?=[^a-zA-Z_]))?(.*?)```", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _QUOTES = ("`", '"', "'", "**", "*")
 
@@ -86,18 +86,21 @@ def read(
 
 def split_thinking(answer: Completion) -> tuple[str, str]:
     """(text without think blocks, thinking); a block that never ends is all thinking."""
-    text, thinking = answer.text, [answer.reasoning] if answer.reasoning else []
-    thinking += [block.strip() for block in _THINK.findall(text)]
-    text = _THINK.sub("", text)
-    closing = _THINK_CLOSE.match(text)  # the opening mark was part of the prompt
-    if closing:
-        thinking.append(closing.group(1).strip())
-        text = text[closing.end() :]
-    opening = _THINK_OPEN.search(text)
-    if opening:
-        thinking.append(text[opening.end() :].strip())
-        text = text[: opening.start()]
-    return text, "\n".join(part for part in thinking if part)
+    text, at, opened = answer.text, 0, -1
+    thinking, kept, stray = [answer.reasoning] if answer.reasoning else [], "", False
+    for mark in _THINK.finditer(text):  # one pass: a search for each opening mark's end would be quadratic
+        closes = mark.group().startswith("</")
+        if opened < 0 and not closes:
+            kept, opened = kept + text[at : mark.start()], mark.end()
+        elif opened >= 0 and closes:
+            thinking.append(text[opened : mark.start()].strip())
+            at, opened = mark.end(), -1
+        elif closes and not stray:
+            thinking.append((kept + text[at : mark.start()]).strip())  # the opening mark was part of the prompt
+            kept, at, stray = "", mark.end(), True
+    if opened >= 0:
+        return kept, "\n".join(part for part in [*thinking, text[opened:].strip()] if part)
+    return kept + text[at:], "\n".join(part for part in thinking if part)
 
 
 def places(text: str) -> Iterator[str]:
@@ -154,7 +157,10 @@ def _object(text: str) -> Iterator[str]:
     name = value.get("name") or value.get("tool") or value.get("function")
     if isinstance(name, str) and _NAME.match(name):
         arguments: Any = next((value[key] for key in ("arguments", "parameters", "args") if key in value), {})
-        written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        try:
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        except RecursionError:
+            return
         yield f"{name}({written or '{}'})"
     elif isinstance(value.get("action"), str):
         yield value["action"].strip()
@@ -176,7 +182,9 @@ def bare(text: str) -> str:
     """The text without quotes, emphasis and list marks around it."""
     text = re.sub(r"\A(?:[-*•]|\d+[.)])\s+", "", text.strip()).strip()
     for mark in _QUOTES:
-        while len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
+        for _ in range(MAX_WRAPS):
+            if len(text) <= 2 * len(mark) or not (text.startswith(mark) and text.endswith(mark)):
+                break
             text = text[len(mark) : -len(mark)].strip()
     return text
 
@@ -212,5 +220,5 @@ def _thought(text: str, thinking: str) -> str:
     start = _ACTION.search(text) or _TOOL.search(text) or _FENCE.search(text)
     visible = _THOUGHT.sub("", text[: start.start()] if start else "").strip()
     if visible:
-        return visible[:MAX_THOUGHT]
+        return bounded(visible, MAX_THOUGHT)
     return thinking.strip()[-600:]

@@ -41,7 +41,9 @@ def start() -> None:
     try:
         app()
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
+        from harness.show import visible
+
+        print(f"error: {visible(str(error))}", file=sys.stderr)  # it may quote a task id or a model
         raise SystemExit(2) from error
     except BrokenPipeError:
         # The reader of a pipe went away (`cota-bench show ... | head`): nothing is wrong here.

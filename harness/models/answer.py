@@ -1,7 +1,8 @@
 """Answer: what a chat completion says, whichever server said it.
 
 Thinking arrives in `reasoning_content` (DeepSeek), `reasoning` (newer vLLM) or inside the text between think marks;
-here only the separate fields are told apart, marks in the text are the reader's business.
+here only the separate fields are told apart, marks in the text are the reader's business.  Text of any size comes in
+and bounded text goes out (`harness.bounds`); an answer of a shape that no server sends is a fault of that attempt.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.bounds import MAX_ANSWER, MAX_CALLS, bounded
 from harness.models.errors import Transient
 from harness.models.usage import parse_usage
 from harness.records import Usage
@@ -49,24 +51,29 @@ def parse_completion(answer: Mapping[str, Any], cached: bool = False) -> Complet
     try:
         choice = answer["choices"][0]
         message = choice["message"]
-        text, calls = message.get("content") or "", message.get("tool_calls") or ()
-        tools = tuple(ToolCall(str(c["function"]["name"]), _arguments(c["function"].get("arguments"))) for c in calls)
+        text, calls = message.get("content") or "", (message.get("tool_calls") or ())[:MAX_CALLS]
+        tools = tuple(
+            ToolCall(str(c["function"]["name"])[:200], _arguments(c["function"].get("arguments"))) for c in calls
+        )
         if isinstance(text, list):  # parts, as some servers send them
             text = "".join(str(part.get("text", "")) for part in text)
+        text = bounded(str(text), MAX_ANSWER)
+        reasoning = bounded(str(message.get("reasoning_content") or message.get("reasoning") or ""), MAX_ANSWER)
+        finish, model = (str(value or "")[:200] for value in (choice.get("finish_reason"), answer.get("model")))
         top = _first_token(choice.get("logprobs"))
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         raise Transient("truncated", f"the answer has no readable choice ({type(error).__name__}: {error})") from error
     usage = parse_usage(answer.get("usage"))
     if cached:
         usage = from_cache(usage)
     return Completion(
-        text=str(text),
-        reasoning=str(message.get("reasoning_content") or message.get("reasoning") or ""),
+        text=text,
+        reasoning=reasoning,
         tool_calls=tools,
-        finish=str(choice.get("finish_reason") or ""),
+        finish=finish,
         usage=usage,
         top=top,
-        model=str(answer.get("model") or ""),
+        model=model,
         from_cache=cached,
     )
 
@@ -77,7 +84,8 @@ def from_cache(usage: Usage) -> Usage:
 
 
 def _arguments(given: Any) -> str:
-    return given if isinstance(given, str) else json.dumps(given if given is not None else {}, ensure_ascii=False)
+    text = given if isinstance(given, str) else json.dumps(given if given is not None else {}, ensure_ascii=False)
+    return bounded(text, MAX_ANSWER)
 
 
 def _first_token(logprobs: Any) -> tuple[tuple[str, float], ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harness.bounds import MAX_COUNT
 from harness.records import Usage
 
 
 def _count(source: Any, *path: str) -> int | None:
     for key in path:
         source = source.get(key) if isinstance(source, Mapping) else None
-    return source if isinstance(source, int) and not isinstance(source, bool) and source >= 0 else None
+    return source if isinstance(source, int) and not isinstance(source, bool) and 0 <= source <= MAX_COUNT else None
 
 
 def _first(*counts: int | None) -> int | None:

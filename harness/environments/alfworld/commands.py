@@ -34,7 +34,21 @@ _TAKE = re.compile(r"(?:take|pick up|grab) (.+?) (?:from|off|out of) (.+)")
 
 
 def normal(text: str) -> str:
-    """The one spelling of a command; a text that is no command comes back tidied."""
+    """The one spelling of a command; a text that is no command comes back tidied.
+
+    Each rewriting may make room for another (`put down down x in y`), so they are repeated until nothing changes: the
+    spelling of a spelling is itself.
+    """
+    line = _once(text)
+    for _ in range(LIMIT):
+        after = _once(line)
+        if after == line:
+            break
+        line = after
+    return line
+
+
+def _once(text: str) -> str:
     line = " ".join(text.lower().split()).strip(" .!`'\"*>")
     line = re.sub(r"\b(?:the|an|a|some) (?=[a-z])", "", line)
     line = re.sub(r"(?<=[a-z])\s*#?(?=\d+\b)", " ", line)
@@ -51,8 +65,8 @@ def normal(text: str) -> str:
 def parse(text: str) -> Action:
     """One action. Raises `IllegalAction` for what no reading makes a command."""
     stripped = text.strip()
-    line = normal(stripped)
-    if not line or len(stripped) > LIMIT or "\n" in stripped or line.split()[0] not in VERBS:
+    line = "" if len(stripped) > LIMIT or "\n" in stripped else normal(stripped)
+    if not line or line.split()[0] not in VERBS:
         shown = stripped.replace("\n", " ")[:60]
         raise IllegalAction(f"{shown!r} is no command here. Forms: {'; '.join(FORMS)} (O an object, R a receptacle).")
     return Action(line, line)

@@ -25,6 +25,7 @@ MAX_TEXT = 12_000
 FORMAT = 'Write one action as name({json object}), such as respond({"content": "..."}) or a tool call.'
 
 _HEAD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FENCE = re.compile(r"\A\s*```[a-z]*\s*\n?(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
@@ -86,7 +87,10 @@ def parse(text: str) -> Call:
 def parse_action(text: str) -> Action:
     """The `Action` of a text. Raises `IllegalAction` as `parse` and `make` do."""
     call = parse(text)
-    return make(call.name, call.args)
+    made = make(call.name, call.args)
+    if len(made.text) > MAX_TEXT:  # control characters are longer once escaped
+        raise IllegalAction(f"The action is {len(made.text)} characters long; the limit is {MAX_TEXT}.")
+    return made
 
 
 def _object_form(text: str) -> Call:
@@ -94,7 +98,7 @@ def _object_form(text: str) -> Call:
     name, args = body.get("name"), body.get("arguments", {})
     if isinstance(args, str):
         args, _ = _json(args, str(name))
-    if text[end:].strip() or not isinstance(name, str) or not isinstance(args, dict) or not _HEAD.match(name + "("):
+    if text[end:].strip() or not isinstance(name, str) or not isinstance(args, dict) or not _NAME.fullmatch(name):
         raise IllegalAction(f"{text[:60]!r} is no action. {FORMAT}")
     return Call(name, args)
 

@@ -106,6 +106,6 @@ def _verdicts(text: str) -> tuple[bool, ...]:
     found = _OBJECT.search(text)
     try:
         met: Any = json.loads(found.group(0)).get("met") if found else None
-    except ValueError:
+    except (ValueError, RecursionError):
         met = None
     return tuple(met) if isinstance(met, list) and all(isinstance(item, bool) for item in met) else ()

@@ -59,7 +59,7 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
         raise Unbindable("not a tool call")
     try:
         args = json.loads(match.group(2) or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unbindable("arguments are no JSON") from None
     if not isinstance(args, dict):
         raise Unbindable("arguments are no JSON object")
@@ -113,7 +113,7 @@ def _tool(facts: Facts, name: str, args: dict[str, Any], text: str) -> None:
         facts.words["user_id"] = text.strip().strip('"')
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if name == "get_user_details":
         facts.identified = True
