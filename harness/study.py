@@ -8,9 +8,9 @@ The settings are of three kinds, and only the first decides what a finished epis
   change what a finished row says.
 * throughput: backend and workers; and whatever parameters a plugin names in its class attribute `throughput`.
 
-A study may build on another one (`extends`, see `harness.extends`).
 Labels (`methods: {cota: ...}`) are what tables show; a plugin's name defaults to its label.  `overrides` change a part
-for one environment (`retail`) or one environment and actor (`retail/medium`), the more special one last.
+for one environment (`retail`) or one environment and actor (`retail/medium`), the more special one last.  A study may
+build on another one (`extends`, see `harness.extends`).
 """
 
 from __future__ import annotations

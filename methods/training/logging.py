@@ -103,6 +103,14 @@ def _environments(card: Mapping[str, Any]) -> str:
     return ", ".join(card["data"]["train"]["environments"])
 
 
+def _target(card: Mapping[str, Any]) -> str:
+    """` A/B` or ` A/B/T`: the letters that a comparator was trained on; nothing for a critic."""
+    labels = card["data"]["train"].get("labels")
+    if labels is None:
+        return ""
+    return " A/B/T" if any(label.endswith("/T") for label in labels) else " A/B"
+
+
 def _found(folder: Path) -> Iterator[tuple[str, float]]:
     """Numbers of the diagnostics as `test_accuracy`; several environments are under their names."""
     path = folder / DIAGNOSTICS
@@ -131,7 +139,7 @@ def _content(artefact: Artefact, small: Path) -> RunContent:
     return RunContent(
         key_tag=KEY,
         key=artefact.hash,
-        name=f"{card['kind']} {environments} ({card['base']})",
+        name=f"{card['kind']} {environments}{_target(card)} ({card['base']})",
         status="done",
         digest=_state(artefact.folder),
         started_ms=ended - int(1000 * card["seconds"]),
