@@ -117,7 +117,8 @@ def load_parts(name: str, kind: Kind, revision: str | None, dtype: Any) -> tuple
     options: dict[str, Any] = {"revision": revision} if revision else {}
     try:
         tokenizer = tokenizer_class(source).from_pretrained(source, **options)
-        options |= {"dtype": dtype, "attn_implementation": "sdpa"}
+        # Weights as safetensors alone: a pickled checkpoint may run code while it loads.
+        options |= {"dtype": dtype, "attn_implementation": "sdpa", "use_safetensors": True}
         if kind == "lm":
             model = AutoModelForCausalLM.from_pretrained(source, **options)
         else:

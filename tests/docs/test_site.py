@@ -15,7 +15,7 @@ import yaml
 from harness.tracking.metrics import GLOSSARY
 from tests.docs.commands import ROOT, pages
 
-STILL_TO_COME = {"cluster.md", "serving.md"}  # named by the navigation; take a name away when its page is there
+STILL_TO_COME = {"cluster.md", "faults.md", "report.md", "serving.md"}  # named by the navigation; take a name away when its page is there
 
 
 def _files(nav: object) -> list[str]:
@@ -31,7 +31,7 @@ def test_every_page_is_in_the_navigation_and_there() -> None:
     there = {path.relative_to(ROOT / "docs").as_posix() for path in pages() if path.name != "README.md"}
     assert len(named) == len(set(named))
     assert set(named) - there <= STILL_TO_COME
-    assert there <= set(named), "a page that the navigation does not name"
+    assert sorted(there - set(named)) == [], "pages that the navigation of mkdocs.yml does not name"
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None or find_spec("material") is None, reason="needs the docs extra")

@@ -129,3 +129,11 @@ def test_the_commands_of_servers_say_loopback() -> None:
     for file in ("harness/serving/plan.py", "harness/tracking/ui.py"):
         text = (ROOT / file).read_text(encoding="utf-8")
         assert '"--host", HOST' in text or '"--host", "127.0.0.1"' in text
+
+
+def test_pages_never_make_markup_of_text() -> None:
+    """Scripts of the web pages set text, and nothing is fetched from elsewhere while a page is read."""
+    forbidden = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc")
+    files = [path for folder in FOLDERS for ending in ("*.js", "*.html") for path in (ROOT / folder).rglob(ending)]
+    found = [f"{path.name}: {word}" for path in files for word in forbidden if word in path.read_text(encoding="utf-8")]
+    assert found == []
