@@ -39,7 +39,7 @@ def summarise(source: Tracked) -> Summary:
     by_group: dict[tuple[str, str], list[Performance]] = {}
     for item in found:
         by_group.setdefault((item.method, item.actor), []).append(item)
-    files = report_files(source)
+    files = report_files(source, figures=False)
     charts = {actor: error_bars(source, actor, found) for actor in dict.fromkeys(item.actor for item in found)}
     every = groups(source)
     runs = []
