@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.colours import colour
 from harness.tracking.metrics import finite
 from harness.tracking.runs import legal_name
 from harness.tracking.summary import Summary, SummaryRun
 from reports import caption
 from reports.figures.performance import error_bars
+from reports.figures.style import tint
 from reports.frames import Group, Tracked, groups, score
 from reports.performance import Performance, generator, measure
 from reports.stats import Estimate, mean_of_means
@@ -40,7 +40,7 @@ def summarise(source: Tracked) -> Summary:
     by_group: dict[tuple[str, str], list[Performance]] = {}
     for item in found:
         by_group.setdefault((item.method, item.actor), []).append(item)
-    files = report_files(source)
+    files = report_files(source, figures=False)
     html = page(source, episodes=EMBEDDED).encode()
     charts = {actor: error_bars(source, actor, found) for actor in dict.fromkeys(item.actor for item in found)}
     every = groups(source)
@@ -61,7 +61,7 @@ def summarise(source: Tracked) -> Summary:
                 note=_note(source, items),
                 complete=not any(item.missing for item in items),
                 params={"environments": ", ".join(item.environment for item in items)},
-                tags={"mlflow.runColor": colour(method)},
+                tags={"mlflow.runColor": tint(source, method)},
                 artifacts=artifacts,
             )
         )

@@ -51,7 +51,7 @@ def write_report(
         UsageError: nothing to report on, nothing of that name to compare with, or `out` cannot be written.
     """
     source = where if isinstance(where, Tracked) else open_source(where, study)
-    files: dict[str, str | bytes] = dict(report_files(source, against=against))
+    files: dict[str, str | bytes] = dict(report_files(source, against=against, figures=figures))
     try:
         out.mkdir(parents=True, exist_ok=True)
         paths = [_write(out / name, content) for name, content in files.items()]
@@ -88,15 +88,15 @@ def _tables(source: Tracked, against: str | None) -> Sequence[Table]:
     return tables
 
 
-def report_files(source: Tracked, *, against: str | None = None) -> dict[str, str]:
-    """The texts of the report by file name; figures are drawn by `drawings`."""
+def report_files(source: Tracked, *, against: str | None = None, figures: bool = True) -> dict[str, str]:
+    """The texts of the report by file name; `figures` puts those that `drawings` draws into `report.md`."""
     tables = _tables(source, against)
     files = {}
     for table in tables:
         files[f"{table.name}.md"] = render.markdown(table)
         files[f"{table.name}.tex"] = render.latex(table)
         files[f"{table.name}.csv"] = render.to_csv(table)
-    page = _page(source, tables, drawings(source), files)
+    page = _page(source, tables, drawings(source) if figures else None, files)
     return {"report.md": page, "tables.tex": render.document(source.study, tables), **files}
 
 
@@ -110,7 +110,7 @@ def drawings(source: Tracked) -> Sequence[Drawing]:
     return found
 
 
-def _page(source: Tracked, tables: Iterable[Table], figures: Sequence[Drawing], files: Mapping[str, str]) -> str:
+def _page(source: Tracked, tables: Iterable[Table], figures: Sequence[Drawing] | None, files: Mapping[str, str]) -> str:
     planned = sum(len(cell.tasks) for cell in source.cells if not cell.skipped)
     lines = [f"# {render.md(source.study)}", ""]
     lines.append(f"{len(source.cells)} cells, {len(source.rows)} of {planned} planned episodes recorded.")
@@ -118,10 +118,10 @@ def _page(source: Tracked, tables: Iterable[Table], figures: Sequence[Drawing], 
         lines += ["", f"> **{render.md(warning)}**"]
     for table in tables:
         lines += ["", files[f"{table.name}.md"].rstrip()]
-    for drawing in figures:
+    for drawing in figures or ():
         lines += ["", f"![{render.md(drawing.title)}]({drawing.name}.png)", ""]
         lines += [f"**{render.md(drawing.title)}** " + " ".join(render.md(text) for text in drawing.caption)]
-    if not figures:
+    if figures is not None and not figures:
         lines += ["", "No figure is drawn: nothing to draw, or matplotlib is not installed."]
     lines += [*_absent(source), "", "## Words", ""]
     meanings = {name: meaning for name, _, meaning in FIELDS}

@@ -61,8 +61,8 @@ def simulated_parts(rows: Sequence[Row]) -> list[str]:
     return sorted({part for row in rows for part in str(row["simulated"] or "").split(",") if part})
 
 
-def cell_tags(cell: PlannedCell, rows: Sequence[Row], position: int) -> dict[str, str]:
-    """Tags of a cell's run, for filtering in the page."""
+def cell_tags(cell: PlannedCell, rows: Sequence[Row], position: int, beside: Sequence[str] = ()) -> dict[str, str]:
+    """Tags of a cell's run, for filtering in the page; `beside` are the methods of the study."""
     parts = simulated_parts(rows)
     return {
         "cota.study": cell.study,
@@ -71,7 +71,7 @@ def cell_tags(cell: PlannedCell, rows: Sequence[Row], position: int) -> dict[str
         "environment": cell.environment,
         "seed": str(cell.seed),
         "simulated": ", ".join(parts) if parts else ("nothing" if rows else "unknown"),
-        "mlflow.runColor": colour(cell.method),
+        "mlflow.runColor": colour(cell.method, beside),
         "cota.position": f"{position:05d}",
         "cota.recorded": str(len(rows)),
         "cota.plan": "known" if cell.known else "guessed",

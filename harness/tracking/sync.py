@@ -169,7 +169,8 @@ class _Sync:
         texts = self._texts(cell)
         rows = self.rows[cell.key] = [record_row(parse(text)) for text in texts]
         with tempfile.TemporaryDirectory(prefix="cota-bench-") as folder:
-            content = cell_content(cell, rows, texts, self.digests[cell.key], Path(folder), position)
+            mark, methods = self.digests[cell.key], [planned.method for planned in self.plan]
+            content = cell_content(cell, rows, texts, mark, Path(folder), position, methods)
             return write_run(self.client, self.ids[0], content, run)
 
     def _mark_outside(self, runs: Mapping[str, Any]) -> None:
@@ -256,9 +257,18 @@ def cell_digest(cell: PlannedCell, heads: Sequence[Mapping[str, Any]], position:
 
 
 def cell_content(
-    cell: PlannedCell, rows: Sequence[Row], texts: Sequence[str], mark: str, folder: Path, position: int = 0
+    cell: PlannedCell,
+    rows: Sequence[Row],
+    texts: Sequence[str],
+    mark: str,
+    folder: Path,
+    position: int = 0,
+    beside: Sequence[str] = (),
 ) -> RunContent:
-    """All that the run of a cell holds; artefacts are written into `folder`. The cell's tasks give the order."""
+    """All that the run of a cell holds; artefacts are written into `folder`. The cell's tasks give the order.
+
+    `beside` are the methods of the study, among which the run has its colour.
+    """
     status = layout.cell_status(cell, rows)
     complete = status != layout.INCOMPLETE
     started = [float(row["started_at"] or 0.0) for row in rows]
@@ -276,7 +286,7 @@ def cell_content(
         started_ms=int(1000 * min(started, default=0.0)),
         ended_ms=int(1000 * max(ended, default=0.0)),
         params=layout.cell_params(cell),
-        tags=layout.cell_tags(cell, rows, position),
+        tags=layout.cell_tags(cell, rows, position, beside),
         metrics=final_metrics(cell, rows),
         points=curves(cell, rows) if complete else {},
         step=len(rows),

@@ -8,7 +8,7 @@ from typing import Any
 from reports import caption
 from reports.contrasts import Contrast, contrasts
 from reports.figures.canvas import GREY, Drawing, blank, clean, label
-from reports.figures.style import colour, marker
+from reports.figures.style import marker, tint
 from reports.frames import Tracked
 from reports.table import plus, shape
 from reports.tables.paired import probability
@@ -28,7 +28,7 @@ def draw(source: Tracked) -> Drawing | None:
     figure = blank(8.4, sum(0.27 * height + 0.95 for height in heights) + 0.5)
     axes = figure.subplots(len(environments), 1, squeeze=False, height_ratios=[h + 1.5 for h in heights])[:, 0]
     for axis, environment in zip(axes, environments, strict=True):
-        _panel(axis, [item for item in found if item.environment == environment], methods)
+        _panel(axis, source, [item for item in found if item.environment == environment], methods)
     figure.suptitle(f"{label(source.study)}: paired differences to {label(found[0].base)}", fontsize=11)
     return Drawing(
         name="paired",
@@ -42,7 +42,7 @@ def draw(source: Tracked) -> Drawing | None:
     )
 
 
-def _panel(axis: Any, items: Sequence[Contrast], methods: Sequence[str]) -> None:
+def _panel(axis: Any, source: Tracked, items: Sequence[Contrast], methods: Sequence[str]) -> None:
     digits, scale = shape(items[0].metric)
     axis.axvline(0, color="#444444", lw=1)
     ends = [0.0]
@@ -56,7 +56,7 @@ def _panel(axis: Any, items: Sequence[Contrast], methods: Sequence[str]) -> None
         ends += [low, high]
         bars = [[value - low], [high - value]] if estimate.interval else None
         shape_ = marker(item.ours, methods)
-        axis.errorbar(value, y, xerr=bars, fmt=shape_, color=colour(item.ours), ms=5.5, capsize=2.5, lw=1.5)
+        axis.errorbar(value, y, xerr=bars, fmt=shape_, color=tint(source, item.ours), ms=5.5, capsize=2.5, lw=1.5)
         text = f"{plus(estimate.value, digits, scale)}   p {_p(item.adjusted)}   n {estimate.n}"
         axis.text(1.015, y, text, va="center", fontsize=7.5, color="#333333", transform=axis.get_yaxis_transform())
     axis.set_yticks(

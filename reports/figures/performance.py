@@ -7,7 +7,7 @@ from typing import Any
 
 from reports import caption
 from reports.figures.canvas import GREY, Drawing, blank, clean, label, render
-from reports.figures.style import colour, marker
+from reports.figures.style import marker, tint
 from reports.frames import Tracked
 from reports.performance import Performance, measure
 
@@ -51,7 +51,7 @@ def chart(source: Tracked, actors: Sequence[str], found: Sequence[Performance]) 
         simulated = any("actor" in item.simulated for item in of_actor)
         for i, (axis, environment) in enumerate(zip(row, environments, strict=False)):
             here = {item.method: item for item in of_actor if item.environment == environment}
-            _panel(axis, environment, methods, here)
+            _panel(axis, source, environment, methods, here)
             axis.set_yticks(range(len(methods)), names if i == 0 else [""] * len(methods), fontsize=9)
         if len(actors) > 1:
             name = label(actor, int((tall - 0.5) / 0.085)) + ("\n(simulated)" if simulated else "")
@@ -65,7 +65,7 @@ def chart(source: Tracked, actors: Sequence[str], found: Sequence[Performance]) 
     return figure
 
 
-def _panel(axis: Any, environment: str, methods: Sequence[str], here: dict[str, Performance]) -> None:
+def _panel(axis: Any, source: Tracked, environment: str, methods: Sequence[str], here: dict[str, Performance]) -> None:
     for y, method in enumerate(methods):
         item = here.get(method)
         if item is None or item.scored.value is None:
@@ -74,7 +74,7 @@ def _panel(axis: Any, environment: str, methods: Sequence[str], here: dict[str, 
         value, span = item.scored.value, item.scored.interval
         bars = [[value - span[0]], [span[1] - value]] if span else None
         shape = marker(method, methods)
-        axis.errorbar(value, y, xerr=bars, fmt=shape, color=colour(method), ms=6, capsize=3, lw=1.6)
+        axis.errorbar(value, y, xerr=bars, fmt=shape, color=tint(source, method), ms=6, capsize=3, lw=1.6)
         axis.text(1.07, y, f"{item.scored.n}", va="center", fontsize=7, color=GREY)
     axis.set_xlim(-0.03, 1.22)
     axis.set_xticks([0, 0.25, 0.5, 0.75, 1])

@@ -12,7 +12,7 @@ import numpy as np
 
 from reports import caption
 from reports.figures.canvas import Drawing, blank, clean, label
-from reports.figures.style import colour, dashes
+from reports.figures.style import dashes, tint
 from reports.frames import Group, Tracked, groups
 from reports.performance import generator
 from reports.robust import Profile, performance_profile
@@ -75,11 +75,11 @@ def profile(source: Tracked, group: Group) -> Profile:
 def _panel(axis: Any, source: Tracked, found: Sequence[Group], methods: Sequence[str]) -> None:
     for group in found:
         curve = profile(source, group)
-        tint = colour(group.method)
+        shade = tint(source, group.method)
         style = dashes(group.method, methods)
-        axis.step(curve.taus, curve.share, where="post", color=tint, ls=style, lw=1.7, label=label(group.method))
+        axis.step(curve.taus, curve.share, where="post", color=shade, ls=style, lw=1.7, label=label(group.method))
         if curve.low is not None and curve.high is not None:
-            axis.fill_between(curve.taus, curve.low, curve.high, step="post", color=tint, alpha=0.13, lw=0)
+            axis.fill_between(curve.taus, curve.low, curve.high, step="post", color=shade, alpha=0.13, lw=0)
     axis.set_xlim(0, 1)
     axis.set_ylim(0, 1.02)
     clean(axis, "both")

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from harness.colours import METHODS, colour
-
-__all__ = ["colour", "dashes", "marker"]
+from reports.frames import Tracked
 
 MARKERS: Final = "osD^vPX"
 DASHES: Final = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+
+
+def tint(source: Tracked, method: str) -> str:
+    """The colour of a method among all those of its study."""
+    return colour(method, {cell.method for cell in source.cells})
 
 
 def marker(method: str, methods: Sequence[str]) -> str:

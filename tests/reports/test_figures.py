@@ -129,6 +129,18 @@ def test_methods_without_interventions_have_no_figure1() -> None:
     assert [d.name for d in draw_all(of(plan, lambda c, t: scored(c, t, 0.5)))] == ["performance", "paired", "profile"]
 
 
+def test_variants_of_a_method_get_colours_of_their_own() -> None:
+    sweep = ("origin", "cautious", "medium", "active", "cota-ab", "cota-abt")
+    assert colour("cautious") == colour("active")  # alone they would look alike
+    tints = {name: colour(name, sweep) for name in sweep}
+    assert len(set(tints.values())) == len(sweep)
+    assert tints == {name: colour(name, reversed(sweep)) for name in sweep}
+    assert tints["origin"] == colour("origin")
+    plan = planned_cells(methods=sweep, actors=("weak",), environments=("webshop",), seeds=(0,), tasks=3)
+    (drawn,) = [d for d in draw_all(of(plan)) if d.name == "profile"]
+    assert colours_of(drawn) == {name: {tint} for name, tint in tints.items()}
+
+
 def test_labels() -> None:
     assert label("short") == "short"
     assert label("x" * 50, 10) == "x" * 9 + "…"
