@@ -169,12 +169,14 @@ def _same(method: str | None, known: Sequence[str]) -> str | None:
 
 
 def _side(name: str, folder: Path, source: Tracked, method: str) -> Side:
-    rows = {_key(row): row for row in source.rows if row["method"] == method}
+    # A row keeps the labels that it was run under; the plan has those of now.
+    cells = {cell.key: cell for cell in source.cells if cell.method == method}
+    rows = {
+        (cell.actor, cell.environment, str(row["task_id"]), cell.seed): row
+        for row in source.rows
+        if (cell := cells.get(str(row["cell"]))) is not None
+    }
     return Side(name, folder, method, source, rows)
-
-
-def _key(row: Row) -> Key:
-    return str(row["actor"]), str(row["environment"]), str(row["task_id"]), int(row["seed"] or 0)
 
 
 def _contrasts(a: Side, b: Side) -> list[Contrast]:
@@ -256,12 +258,20 @@ def _identities(side: Side) -> dict[tuple[Any, ...], Any]:
     return {(cell["actor"], cell["environment"], cell["seed"]): cell["identity"] for cell in cells}
 
 
+def _values(source: Tracked, label: str) -> list[str]:
+    """What a label is in the cells that have rows."""
+    if label == "task_id":
+        return list(dict.fromkeys(str(row["task_id"]) for row in source.rows))
+    recorded = {row["cell"] for row in source.rows}
+    return list(dict.fromkeys(str(getattr(cell, label)) for cell in source.cells if cell.key in recorded))
+
+
 def _nothing(a: str, source_a: Tracked, b: str, source_b: Tracked, contrasts: Sequence[Contrast]) -> str:
     """Why nothing pairs: the first label that the sides do not share, or what became of the pairs."""
     for label in LABELS:
-        ours, theirs = ([str(row[label]) for row in source.rows] for source in (source_a, source_b))
+        ours, theirs = (_values(source, label) for source in (source_a, source_b))
         if ours and theirs and not set(ours) & set(theirs):
-            few = [", ".join(list(dict.fromkeys(values))[:8]) for values in (ours, theirs)]
+            few = [", ".join(values[:8]) for values in (ours, theirs)]
             hint = nearest(ours[0], theirs).split(" Valid:")[0]
             name = label.removesuffix("_id")
             return (

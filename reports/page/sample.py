@@ -12,7 +12,7 @@ import base64
 import gzip
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ class Sample:
 
 def sample(source: Tracked, limit: int = EPISODES) -> Sample:
     """Blocks of at most `limit` episodes in all (at least one block unless the limit is 0)."""
-    chosen = choose(source.rows, limit)
+    chosen = choose(source, limit)
     keys = {(str(row["cell"]), str(row["task_id"])): place for place, rows in chosen.items() for row in rows}
     labels = {cell.key: cell.method for cell in source.cells}
     found: dict[Place, dict[str, View]] = {place: {} for place in chosen}
@@ -53,12 +53,14 @@ def sample(source: Tracked, limit: int = EPISODES) -> Sample:
     return Sample(blocks, len(keys), len(source.rows), frozenset(keys))
 
 
-def choose(rows: Iterable[Row], limit: int) -> dict[Place, list[Row]]:
+def choose(source: Tracked, limit: int) -> dict[Place, list[Row]]:
     """The rows to embed by block: differing outcomes first, environments and actors in turns."""
     blocks: dict[Place, list[Row]] = {}
-    for row in rows:
+    cells = {cell.key: cell for cell in source.cells}  # a row keeps the labels that it was run under
+    for row in source.rows:
         if row["outcome"] != "skipped":
-            place = (str(row["environment"]), str(row["actor"]), str(row["task_id"]), int(row["seed"] or 0))
+            cell = cells[str(row["cell"])]
+            place = (cell.environment, cell.actor, str(row["task_id"]), cell.seed)
             blocks.setdefault(place, []).append(row)
     queues: dict[tuple[str, str], list[Place]] = {}
     for place in sorted(blocks, key=lambda place: -_interest(blocks[place])):

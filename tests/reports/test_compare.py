@@ -102,6 +102,14 @@ def test_a_task_of_another_content_is_no_pair(tmp_path: Path) -> None:
         assert contrast.unmatched == {"the task's content differs": 2}
 
 
+def test_renamed_labels_pair_by_the_names_of_now(tmp_path: Path) -> None:
+    old = study(tmp_path / "old", "demo", by_hand)
+    new = study(tmp_path / "new", "demo", by_hand, actors=("feeble",))
+    cells = planned_cells(study="demo", **{**AXES, "methods": ("origin", "cota"), "actors": ("feeble",)})
+    write_plan(new, [replace(cell, actor="weak") for cell in cells])
+    assert [len(contrast.pairs) for contrast in compare(str(new), str(old), tmp_path).contrasts] == [8, 7]
+
+
 def test_unequal_sides(tmp_path: Path) -> None:
     study(tmp_path, "one", lambda c, t: won(c, t, True), tasks=3)
     study(tmp_path, "two", lambda c, t: won(c, t, False) if c.seed == 0 else None, actors=("weak", "strong"))

@@ -179,7 +179,22 @@ def test_tasks_that_methods_end_differently_come_first(tmp_path: Path) -> None:
         for task in cell.tasks
     ]
     write_ledger(tmp_path / "demo", made)
-    assert [place[2] for place in choose(open_source(tmp_path / "demo").rows, 2)] == ["retail-4"]
+    assert [place[2] for place in choose(open_source(tmp_path / "demo"), 2)] == ["retail-4"]
+
+
+def test_a_renamed_label_is_the_one_of_now(tmp_path: Path) -> None:
+    """Rows keep the labels of their time; page and viewer use those of the plan."""
+    cells = planned_cells(seeds=(0,), tasks=2, **SMALL)
+    study(tmp_path / "demo", cells)
+    now = [replace(cell, actor="feeble", environment=cell.environment.replace("webshop", "shop")) for cell in cells]
+    (tmp_path / "demo" / "study.json").unlink()
+    write_plan(tmp_path / "demo", now)
+    source = open_source(tmp_path / "demo")
+    assert {(block["actor"], block["environment"]) for block in sample(source).blocks} == {
+        ("feeble", "shop"),
+        ("feeble", "retail"),
+    }
+    assert "feeble (simulated)" in page_of(source)
 
 
 def test_anatomy_counts_what_happened(tmp_path: Path) -> None:
