@@ -10,7 +10,8 @@ from harness.rows import Scalar
 from reports import caption
 from reports.beside import Beside, everything
 from reports.claims import Claims, claims, our_settings, paper_settings
-from reports.frames import Tracked
+from reports.comparable import MODEL_USER
+from reports.frames import Tracked, groups
 from reports.names import METHODS
 from reports.performance import measure
 from reports.published import FILES, SOURCE
@@ -53,6 +54,7 @@ def build(source: Tracked) -> Table:
         notes=[
             *_counts(found),
             *_claims(source),
+            *_customers(source),
             *(f"({letter}) Not comparable: {', '.join(why)}." for why, letter in letters.items()),
         ],
         data=[_tidy(item) for item in found],
@@ -109,6 +111,12 @@ def _claims(source: Tracked) -> list[str]:
     if "COTA" in here:
         lines.append(f"Here: {said(claims(our_settings(measure(source)), 'COTA'))}.")
     return lines
+
+
+def _customers(source: Tracked) -> list[str]:
+    if not any(MODEL_USER in group.simulated for group in groups(source)):
+        return []
+    return ["Retail: the paper does not name the model that plays its customer; another one may move these numbers."]
 
 
 def said(found: Claims) -> str:

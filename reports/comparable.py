@@ -16,6 +16,7 @@ from reports.names import ACTORS, environment_plugin, published_actor, published
 from reports.published import published
 
 STAND_IN: Final = ACTORS[0]  # what an actor without a published namesake is shown beside
+MODEL_USER: Final = "LLM user"  # a customer played by a model, as the paper's is
 BASE: Final = "Qwen2.5-0.5B"
 
 
@@ -27,7 +28,7 @@ def counterpart(cell: PlannedCell) -> str:
 def reasons(group: Group) -> list[str]:
     """Why a group's numbers are not comparable with the paper's; empty when they are."""
     cell = next((cell for cell in group.cells if not cell.skipped), group.cells[0])
-    found = [f"simulated {part}" for part in group.simulated]
+    found = [f"simulated {part}" for part in group.simulated if part != MODEL_USER]
     if published_actor(cell) is None and "simulated actor" not in found:
         found.append(f"other model ({cell.params.get('actor.params.model') or cell.actor})")
     found += _data(cell) + _slice(cell)
@@ -41,7 +42,7 @@ def _data(cell: PlannedCell) -> list[str]:
     plugin = environment_plugin(cell)
     if plugin == "webshop" and cell.params.get("environment.params.catalogue", "synthetic") == "synthetic":
         return ["generated catalogue"]
-    if plugin == "alfworld" and cell.params.get("environment.params.games", "official") != "official":
+    if plugin == "alfworld" and cell.params.get("environment.params.games", "embedded") == "embedded":
         return ["generated games"]
     if plugin == "retail" and cell.params.get("environment.params.data", "") is None:
         return ["tasks of tau2, not tau3"]

@@ -14,7 +14,7 @@ from reports.against import against_tables, build
 from reports.beside import Beside, everything
 from reports.claims import Setting, claims, our_settings, paper_settings
 from reports.comparable import reasons
-from reports.frames import groups
+from reports.frames import Tracked, groups
 from reports.names import published_actor
 from reports.performance import Performance, measure
 from reports.published import FILES, FOLDER, published, value
@@ -144,6 +144,18 @@ def test_other_panels_and_gaps_are_not_comparable() -> None:
     assert reasons(groups(gap)[1]) == ["incomplete (499 of 500 scored)"]
     empty = of(official(), lambda c, t: make_episode(c, t, "failed", simulated=(), steps=1))
     assert one(everything(empty), "table1", "mean reward").verdict == "not comparable: nothing scored"
+
+
+def test_a_customer_played_by_a_model_is_as_in_the_paper() -> None:
+    plan = cells(methods=("origin",), actors=("Qwen3-8B",), environments=("retail",), seeds=(0,), tasks=40)
+    plan = [replace(c, params={**c.params, "environment.max_steps": 100}) for c in plan]
+
+    def source(user: str) -> Tracked:
+        return of(plan, lambda c, t: scored(c, t, 1.0, simulated=(user,)))
+
+    assert reasons(groups(source("LLM user"))[0]) == []
+    assert reasons(groups(source("user"))[0]) == ["simulated user"]
+    assert "does not name the model" in render.markdown(build(source("LLM user")))
 
 
 def test_actors_are_matched_by_model() -> None:
