@@ -162,12 +162,10 @@ def _performance(found: Sequence[Performance], colours: Mapping[str, str]) -> It
             mine = [item for item in items if item.actor == actor]
             label = f"{actor} (simulated)" if any("actor" in item.simulated for item in mine) else actor
             lines.append(Dot(label, heading=True))
-            skipped = all(item.skipped for item in mine)
-            lines += (
-                [Dot("", note="skipped by the study")]
-                if skipped
-                else [_dot(item, colours[item.method]) for item in mine]
-            )
+            if all(item.skipped for item in mine):
+                lines.append(Dot("", note="skipped by the study"))
+            else:
+                lines += [_dot(item, colours[item.method]) for item in mine]
         metric = items[0].metric.replace("_", " ")
         yield Chart(f"{environment}: {metric}", dots(f"{environment}: {metric} with 95% intervals", lines))
 
