@@ -15,7 +15,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.colours import colour
 from harness.errors import UsageError
 from reports import caption
 from reports.frames import Tracked
@@ -25,6 +24,7 @@ from reports.page.charts import Dot, dots
 from reports.page.cost import cost_table, time_charts
 from reports.page.headline import headline
 from reports.page.origins import origins
+from reports.page.palette import palette
 from reports.page.sample import EPISODES, sample
 from reports.performance import Performance, measure
 from reports.table import Table
@@ -94,13 +94,14 @@ def render_page(
     found = measure(source)
     shown = sample(source, episodes)
     parts = sorted({part for row in source.rows for part in str(row["simulated"] or "").split(",") if part})
-    data = {"study": source.study, "colours": {item.method: colour(item.method) for item in found}}
+    colours = palette(source)
+    data = {"study": source.study, "colours": colours}
     html: str = _template().render(
         study=source.study,
         headline=headline(source, found),
         warning=caption.simulated(parts),
-        legend=[(method, colour(method)) for method in dict.fromkeys(item.method for item in found)],
-        performance=list(_performance(found)),
+        legend=list(colours.items()),
+        performance=list(_performance(found, colours)),
         tables=tables,
         figures=figures,
         anatomy=anatomy(source),
@@ -153,7 +154,7 @@ def _json(data: Any) -> Markup:
     return htmlsafe_json_dumps(data, ensure_ascii=True, separators=(",", ":"))
 
 
-def _performance(found: Sequence[Performance]) -> Iterator[Chart]:
+def _performance(found: Sequence[Performance], colours: Mapping[str, str]) -> Iterator[Chart]:
     for environment in dict.fromkeys(item.environment for item in found):
         items = [item for item in found if item.environment == environment]
         lines: list[Dot] = []
@@ -161,18 +162,20 @@ def _performance(found: Sequence[Performance]) -> Iterator[Chart]:
             mine = [item for item in items if item.actor == actor]
             label = f"{actor} (simulated)" if any("actor" in item.simulated for item in mine) else actor
             lines.append(Dot(label, heading=True))
-            skipped = all(item.skipped for item in mine)
-            lines += [Dot("", note="skipped by the study")] if skipped else [_dot(item) for item in mine]
+            if all(item.skipped for item in mine):
+                lines.append(Dot("", note="skipped by the study"))
+            else:
+                lines += [_dot(item, colours[item.method]) for item in mine]
         metric = items[0].metric.replace("_", " ")
         yield Chart(f"{environment}: {metric}", dots(f"{environment}: {metric} with 95% intervals", lines))
 
 
-def _dot(item: Performance) -> Dot:
+def _dot(item: Performance, colour: str) -> Dot:
     if item.skipped:
         return Dot(item.method, note="skipped by the study")
     estimate = item.scored
     count = f"n={estimate.n}" + (f"/{item.planned}" if item.incomplete else "")
-    return Dot(item.method, estimate.value, estimate.low, estimate.high, count, colour(item.method))
+    return Dot(item.method, estimate.value, estimate.low, estimate.high, count, colour)
 
 
 def _with_links(lines: Sequence[Line], links: Mapping[str, str]) -> list[tuple[Line, str]]:

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from harness.colours import colour
 from harness.rows import Row
 from reports.frames import Tracked, groups
 from reports.page.charts import Part, lines, stacked
+from reports.page.palette import palette
 from reports.table import DASH, Column, Entry, Table
 
 ANSWERS: Final = ("adopt", "keep", "novel")
@@ -58,7 +58,7 @@ def anatomy(source: Tracked) -> Anatomy | None:
     parts = [(env, [(name, kept[env, name]) for name in methods if (env, name) in kept]) for env in environments]
     return Anatomy(
         methods,
-        [_firings(env, some) for env, some in parts],
+        [_firings(env, some, palette(source)) for env, some in parts],
         [chart for env, some in parts if (chart := _winners(env, some)) is not None],
         [chart for env, some in parts if (chart := _answers(env, some)) is not None],
         _fail_opens(parts),
@@ -79,13 +79,13 @@ def summed(rows: Sequence[Row], name: str) -> dict[str, Any]:
     return total
 
 
-def _firings(environment: str, parts: Sequence[tuple[str, Sequence[Row]]]) -> Chart:
+def _firings(environment: str, parts: Sequence[tuple[str, Sequence[Row]]], colours: Mapping[str, str]) -> Chart:
     series = {}
     for method, rows in parts:
         by_step = sorted((int(step), counts) for step, counts in summed(rows, "reviews_by_step").items())
         series[method] = [(step, fired / reviews) for step, (reviews, fired) in by_step if reviews >= FEWEST]
     title = f"{environment}: share of reviews that fired, by step"
-    return Chart(environment, lines(title, series, {method: colour(method) for method, _ in parts}))
+    return Chart(environment, lines(title, series, colours))
 
 
 def _winners(environment: str, parts: Sequence[tuple[str, Sequence[Row]]]) -> Chart | None:
