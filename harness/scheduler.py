@@ -71,18 +71,19 @@ class Scheduler:
     def run(self) -> int | None:
         """Run everything; the exit status of a signal, or None when none came. Raises `LedgerError`."""
         at_once = None
-        watchdog = Watchdog(self._hard_limit(), self._overdue)
-        try:
-            with self.interrupt:
+        with self.interrupt:
+            watchdog = Watchdog(self._hard_limit(), self._overdue)
+            try:
                 while (self._queue or self._suspects) and not self.stopped:
                     self._round(watchdog.folder)
-        except KeyboardInterrupt:
-            at_once = 130
-            self._tell("Stopped at once; running episodes were given up and will be run again.")
-        finally:
-            watchdog.close()
-            if self._throughput.backend == "loky":
-                _free_workers()
+            except KeyboardInterrupt:
+                self.interrupt.wind_up()
+                at_once = 130
+                self._tell("Stopped at once; running episodes were given up and will be run again.")
+            finally:
+                watchdog.close()
+                if self._throughput.backend == "loky":
+                    _free_workers()
         return self.interrupt.exit_status if self.interrupt.requested else at_once
 
     def _hard_limit(self) -> float | None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.interrupt import shield_worker
+from harness.interrupt import StopNow, shield_worker
 from harness.records import Episode
 from harness.worker import Job, failed
 
@@ -47,7 +47,9 @@ class Slot:
             episode = self.run(ticket.job)
             if not isinstance(episode, Episode) or (episode.cell, episode.task_id) != ticket.job.key:
                 raise TypeError(f"the job returned {type(episode).__name__} where its own episode belongs")
-        except (Exception, SystemExit) as error:  # noqa: BLE001  becomes the episode's record
+        except StopNow:
+            raise
+        except BaseException as error:  # noqa: BLE001  becomes the episode's record; only the user's stop is no failure
             episode = failed(ticket.job, f"{type(error).__name__}: {error}", "harness", began=began)
         finally:
             if marker is not None:

@@ -98,8 +98,9 @@ class Workshop:
             if len(self._warmed) > WARMED:
                 self._warmed.popitem(last=False)
         guard = Guard()
+        ends = [limit for limit in (job.limits.call_s, job.limits.episode_s) if limit is not None]
         try:
-            guard.call(partial(_visit, environment, job.task_id), job.limits.call_s)
+            guard.call(partial(_visit, environment, job.task_id), min(ends, default=None))
         except CallTimeout as error:
             raise EpisodeError("environment", f"reset: {error}", "timeout") from error
         finally:

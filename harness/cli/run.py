@@ -13,6 +13,7 @@ from harness import results as results_
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
+from harness.interrupt import last_word
 from harness.ledger import FILE
 from harness.records import Episode
 from harness.run import run_study, status
@@ -72,8 +73,9 @@ def run_command(
     study = prepared(adjusted(load_study(name), workers, backend))
     folder = results / study.study
     tracker = _Tracker(folder, tracking_uri)
-    summary = run_study(study, results, observers=[tracker] if tracking else [])
-    print(summary.text())
+    with last_word():
+        summary = run_study(study, results, observers=[tracker] if tracking else [])
+        print(summary.text(), flush=True)
     code = summary.exit_status
     if summary.stopped_by is not None:
         return code
