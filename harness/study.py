@@ -37,6 +37,7 @@ from harness.study_check import SECTIONS, check, complain
 
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
 TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
+Backend = Literal["loky", "threading", "sequential", "dask"]
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
 # What every seeded library takes and every table can hold (numpy, torch, 32-bit columns).
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
@@ -146,10 +147,12 @@ class Policy(Model):
 
 
 class Throughput(Model):
-    """How to use the machine (never identity). `workers: auto` is one a core."""
+    """How to use the machine (never identity). `workers: auto` is one a core; of a cluster, one a thread."""
 
-    backend: Literal["loky", "threading", "sequential"] = "loky"
+    backend: Backend = "loky"
     workers: int | Literal["auto"] = "auto"
+    address: str | None = None  # of a dask scheduler, `tcp://HOST:8786`
+    worker_wait_s: float = Field(default=60.0, gt=0)  # without any worker in the cluster, before the run stops
 
     @field_validator("workers")
     @classmethod

@@ -40,6 +40,13 @@ KINDS: dict[str, registry.Kind] = {
 }
 
 
+def plugins_of(cell: Cell) -> Iterator[tuple[registry.Kind, str]]:
+    """(kind, name) of every plugin that an episode of the cell uses."""
+    kinds: dict[str, registry.Kind] = {"environment": "environments", **KINDS}
+    for role, part in cell.spec.items():
+        yield kinds[role], part["plugin"]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One episode to run; `cell.tasks` is empty here, a job carries what it needs and no more."""

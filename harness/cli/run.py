@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from harness import results as results_
 from harness.errors import UsageError, nearest
@@ -19,7 +19,7 @@ from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
-from harness.study import MAX_WORKERS, Study, load_study
+from harness.study import MAX_WORKERS, Backend, Study, load_study
 
 MADE = ".made.json"  # from which plan and ledger the tables and the store were last made
 
@@ -36,7 +36,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
+def adjusted(study: Study, workers: int | None, backend: str | None, address: str | None = None) -> Study:
     """The study with throughput settings from the command line. Raises `UsageError`."""
     change: dict[str, Any] = {}
     if workers is not None:
@@ -44,10 +44,14 @@ def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
             raise UsageError(f"--workers must be at least 1 and at most {MAX_WORKERS}, not {workers}.")
         change["workers"] = workers
     if backend is not None:
-        valid = ("loky", "threading", "sequential")
+        valid = get_args(Backend)
         if backend not in valid:
             raise UsageError(f"Unknown backend {backend!r}.{nearest(backend, valid)}")
         change["backend"] = backend
+    if address is not None:
+        change["address"] = address
+        if change.setdefault("backend", "dask") != "dask":
+            raise UsageError(f"--address is for --backend dask, not for {backend}.")
     return study.model_copy(update={"throughput": study.throughput.model_copy(update=change)})
 
 
@@ -68,9 +72,10 @@ def run_command(
     backend: str | None,
     tracking: bool,
     report: bool,
+    address: str | None = None,
 ) -> int:
     """Run, track, report; returns the exit status."""
-    study = prepared(adjusted(load_study(name), workers, backend))
+    study = prepared(adjusted(load_study(name), workers, backend, address))
     folder = results / study.study
     tracker = _Tracker(folder, tracking_uri)
     with last_word():
