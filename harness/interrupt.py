@@ -117,15 +117,18 @@ def last_word() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if handler.stopped else before)
 
 
-def shield_worker() -> None:
-    """In a worker process: Ctrl-C of the terminal is the parent's business; end when the parent is gone."""
+def shield_worker(parent: int | None = None) -> None:
+    """In a worker process: Ctrl-C of the terminal is the parent's business; end when the parent is gone.
+
+    `parent` is the process that asked for the worker, which may be dead before the worker can ask who it was.
+    """
     if _SHIELDED.is_set() or not _is_worker():
         return
     _SHIELDED.set()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     _let_caches_grow()
-    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True, name="parent-watch").start()
+    threading.Thread(target=_follow, args=(parent or os.getppid(),), daemon=True, name="parent-watch").start()
 
 
 _SHIELDED = threading.Event()
