@@ -99,20 +99,24 @@ class Campaign:
         self.study = root / "study.yaml"
         self.study.write_text(STUDY.format(tasks=tasks, backend=backend))
         (root / "slow.py").write_text(PLUGIN)
+        self._span = (0.0, 0.0)  # seconds until the first row, and the end, of an undisturbed run
         self._kinds = KINDS if backend == "loky" else ("parent", "power cut")
 
     def run(self) -> Tally:
         """Everything; the undisturbed study first."""
         began = time.monotonic()
         process = self._start(self.root / "undisturbed")
+        while process.poll() is None and not _finished(self.root / "undisturbed" / "struck"):
+            time.sleep(0.02)
+        self._span = (time.monotonic() - began, 0.0)
         self._finish(process)
-        usual = time.monotonic() - began
+        self._span = (self._span[0], time.monotonic() - began)
         wanted = rows(self.root / "undisturbed" / "struck")
         began = time.monotonic()
         while sum(self.tally.strikes.values()) < self.kills:
             self.tally.studies += 1
             place = self.root / str(self.tally.studies)
-            while not self._once(place, usual):
+            while not self._once(place):
                 pass
             self._doubled(place / "struck")
             self._compare(wanted, rows(place / "struck"))
@@ -131,7 +135,12 @@ class Campaign:
         if process.returncode != 0:
             self.tally.failures.append(f"a run that was left alone ended with {process.returncode}: {err[-2000:]}")
 
-    def _once(self, place: Path, usual: float) -> bool:
+    def _moment(self) -> float:
+        """Seconds after a start: mostly while episodes run, sometimes while the processes start."""
+        first, last = self._span
+        return self.random.uniform(first, last) if self.random.random() < 0.75 else self.random.uniform(0.2, first)
+
+    def _once(self, place: Path) -> bool:
         """One run; whether the study is complete after it."""
         self.tally.runs += 1
         process = self._start(place)
@@ -139,7 +148,7 @@ class Campaign:
             self._finish(process)
             return True
         try:
-            process.wait(self.random.uniform(0.2, 1.0) * usual)
+            process.wait(self._moment())
         except subprocess.TimeoutExpired:
             return self._strike(process, place / "struck", self.random.choice(self._kinds))
         self.tally.missed += 1

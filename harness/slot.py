@@ -25,7 +25,7 @@ from harness.errors import UsageError
 from harness.interrupt import StopNow, shield_worker
 from harness.records import Episode
 from harness.registry import Kind
-from harness.worker import Job, failed
+from harness.worker import Began, Job, failed
 
 PARENT_FIRST_S: Final = 5.0  # a worker that ends itself leaves the parent this long to write the row and call it off
 
@@ -59,7 +59,7 @@ class Slot:
 
 def attempted(run: Callable[[Job], Episode], job: Job) -> Episode:
     """The episode of a job, or the row that says why there is none. Only the user's stop is raised."""
-    began = time.time()
+    began = Began()
     try:
         episode = run(job)
         if not isinstance(episode, Episode) or (episode.cell, episode.task_id) != job.key:

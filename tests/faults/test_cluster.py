@@ -143,7 +143,9 @@ def test_a_task_that_kills_every_worker_is_given_up_and_one_that_hangs_is_a_time
             assert summary.counts == {"done": 7, "failed": 1}
             bad = found["test-1"]
             assert (bad["status"], bad["boundary"]) == ("failed" if kind == "kill" else "timeout", "harness")
-            reason = "its worker process died 8 times (KilledWorker" if kind == "kill" else "its worker process was killed"
+            reason = (
+                "its worker process died 8 times (KilledWorker" if kind == "kill" else "its worker process was killed"
+            )
             assert reason in bad["reason"]
             assert len(list(place.glob("test-1.*"))) == (8 if kind == "kill" else 1)
 
