@@ -132,6 +132,17 @@ def serve(
     raise SystemExit(serve_command(study, results, gpus, max_model_len, python, vllm_args, dry_run))
 
 
+@app.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Results folders of one study, such as anna/results/main.")],
+    into: Annotated[Path, typer.Option(help="The folder to make; it may be one of them.")],
+) -> None:
+    """Merge results folders of one study from several people; rows that ended differently are refused."""
+    from harness.cli.tracked import merge_command
+
+    raise SystemExit(merge_command(folders, into))
+
+
 @app.command(name="list")
 def list_() -> None:
     """List plugins and studies, and say which plugins are broken and why."""
