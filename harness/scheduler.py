@@ -74,21 +74,22 @@ class Scheduler:
     def run(self) -> int | None:
         """Run everything; the exit status of a signal, or None when none came. Raises `LedgerError`."""
         at_once = None
-        with self.interrupt, ExitStack() as left:
-            watchdog = Watchdog(self._hard_limit() if self._killable() else None, self._overdue)
+        with self.interrupt:
             try:
-                if self._throughput.backend == "dask":
-                    self._cluster = left.enter_context(self._connected())
-                while (self._queue or self._suspects) and not self.stopped:
-                    self._round(watchdog.folder)
+                with ExitStack() as ends:
+                    watchdog = Watchdog(self._hard_limit() if self._killable() else None, self._overdue)
+                    ends.callback(watchdog.close)
+                    if self._throughput.backend == "loky":
+                        ends.callback(_free_workers)
+                    if self._throughput.backend == "dask":
+                        self._cluster = ends.enter_context(self._connected())
+                    ends.callback(self.interrupt.wind_up)  # last in, first out
+                    while (self._queue or self._suspects) and not self.stopped:
+                        self._round(watchdog.folder)
             except KeyboardInterrupt:
                 self.interrupt.wind_up()
                 at_once = 130
                 self._tell("Stopped at once; running episodes were given up and will be run again.")
-            finally:
-                watchdog.close()
-                if self._throughput.backend == "loky":
-                    _free_workers()
         return self.interrupt.exit_status if self.interrupt.requested else at_once
 
     def _killable(self) -> bool:

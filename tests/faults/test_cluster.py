@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from harness.errors import UsageError
 from harness.ledger import read_heads
 from harness.run import run_study
 from tests.grid.samples import BASE, rows, study
-from tests.grid.test_faults import FAULT, write
+from tests.grid.test_faults import FAULT, wait_for, write
 
 pytest.importorskip("distributed")
 
@@ -107,8 +108,42 @@ def when(folder: Path, count: int, act) -> threading.Thread:
     return thread
 
 
-def test_rows_are_the_same_when_a_worker_is_killed_and_when_the_scheduler_is(tmp_path, undisturbed):
+def command(made: Yard, root: Path) -> subprocess.Popen[str]:
+    """`cota-bench run` on the cluster, in a process of its own."""
+    root.mkdir(exist_ok=True)
+    path = write(root, WATCHED)
+    words = ["run", str(path), "--results", str(root), "--backend", "dask", "--address", made.address]
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", *words, "--no-tracking", "--no-report"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_rows_are_the_same_whatever_is_killed(tmp_path, undisturbed):
     with yard(tmp_path, workers=2) as made:
+        third = tmp_path / "third"
+        process = command(made, third)
+        wait_for(third / "small", 6, process)
+        process.kill()
+        process.communicate(timeout=10)
+        assert 6 <= len(rows(third / "small")) < 40
+        process = command(made, third)
+        wait_for(third / "small", len(rows(third / "small")) + 4, process)
+        for _ in range(3):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.02)
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, "Traceback" in err) == (130, False), err
+        assert "Run the same command again" in out, err
+        stored = len(rows(third / "small"))
+        process = command(made, third)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, f"ran {40 - stored} episode(s)" in out) == (0, True), err
+        assert rows(third / "small") == undisturbed
+
         killer = when(tmp_path / "small", 8, made.processes[1].kill)
         summary = run_study(over(made.address), tmp_path, live=False)
         killer.join()
