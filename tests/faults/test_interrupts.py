@@ -19,7 +19,7 @@ from harness.loop import Limits
 from harness.run import run_study
 from methods.origin import Origin
 from tests.grid.samples import BASE, rows, study
-from tests.grid.test_faults import FAULT, write
+from tests.grid.test_faults import FAULT, SLOW, wait_for, write
 from tests.harness.helpers import episode
 
 SLEEPY = (
@@ -33,9 +33,12 @@ SLEEPY = (
 )
 
 
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
-def test_three_quick_ctrl_c_end_with_the_summary(tmp_path: Path, backend: str) -> None:
-    path = write(tmp_path, FAULT, FOLDER=tmp_path, KIND="sleep", TIMES=1, LIMIT=100, BACKEND=backend)
+@pytest.mark.parametrize("presses", [(0.03, 0.03), (0.0, 0.1)])
+@pytest.mark.parametrize(("backend", "asleep"), [("sequential", True), ("threading", True), ("loky", True), ("loky", False)])
+def test_three_quick_ctrl_c_end_with_the_summary(tmp_path: Path, backend: str, asleep: bool, presses) -> None:
+    """While an episode hangs, and while short ones end by themselves, so that the clean-up is what is interrupted."""
+    text = FAULT if asleep else SLOW.replace("backend: sequential", "backend: loky, workers: 2")
+    path = write(tmp_path, text, FOLDER=tmp_path, KIND="sleep", TIMES=1, LIMIT=100, BACKEND=backend)
     command = [sys.executable, "-m", "harness.cli", "run", str(path), "--results", str(tmp_path)]
     process = subprocess.Popen(
         [*command, "--no-tracking", "--no-report"],
@@ -45,18 +48,19 @@ def test_three_quick_ctrl_c_end_with_the_summary(tmp_path: Path, backend: str) -
         start_new_session=True,
     )
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("test-1.*")) and time.monotonic() < deadline:
+    while asleep and not list(tmp_path.glob("test-1.*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    time.sleep(0.3)
-    for _ in range(3):
+    if not asleep:
+        wait_for(tmp_path / "small", 5, process)
+    for pause in (*presses, 0):
         os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.03)
+        time.sleep(pause)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "8 planned = " in out
+    assert f"{8 if asleep else 40} planned = " in out, err
     assert "Run the same command again" in out
     assert "Traceback" not in err
-    assert all(row["status"] == "done" for row in rows(tmp_path / "small").values())
+    assert all(row["status"] in ("done", "truncated") for row in rows(tmp_path / "small").values())
 
 
 def test_a_third_signal_is_not_heard_at_once_and_later_is(monkeypatch: pytest.MonkeyPatch) -> None:
