@@ -80,7 +80,7 @@ class Cluster:
         self._started: dict[int, float] = {}
         self._alive = time.monotonic()  # when a worker was last seen
         self.capacity = 0
-        self._client = _connect(address)
+        self._client = _connect(addressed(address))
         if limit_s is not None:
             self._client.subscribe_topic(self._topic, self._begun)
 
@@ -230,12 +230,17 @@ class Cluster:
         )
 
 
-def _connect(address: str | None) -> Any:
+def addressed(address: str | None) -> str:
+    """The address, if there is one. Raises `ClusterError`."""
     if not address:
         raise ClusterError(
             "The dask backend needs the scheduler's address: --address tcp://HOST:8786, or `throughput: "
             "{backend: dask, address: ...}` in the study. Start one with `dask scheduler`."
         )
+    return address
+
+
+def _connect(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError as error:

@@ -26,7 +26,7 @@ from harness.interrupt import Interrupt
 from harness.ledger import RETRYABLE, Ledger
 from harness.records import Episode, Role, Status
 from harness.slot import Slot, Ticket, Watchdog
-from harness.study import Policy, Throughput
+from harness.study import LocalBackend, Policy, Throughput
 from harness.worker import Job, failed, plugins_of, run_job
 
 
@@ -258,6 +258,12 @@ def resolve_workers(throughput: Throughput, episodes: int | None = None) -> int:
 
         wanted = int(joblib.cpu_count())
     return wanted if episodes is None else min(wanted, max(2, episodes))
+
+
+def resolve_here(throughput: Throughput) -> tuple[LocalBackend, int]:
+    """Backend and workers for work that is not episodes (training data, audits): a cluster does not take it."""
+    used = Throughput() if throughput.backend == "dask" else throughput
+    return "loky" if used.backend == "dask" else used.backend, resolve_workers(used)
 
 
 def _short(error: Exception) -> str:

@@ -37,7 +37,8 @@ from harness.study_check import SECTIONS, check, complain
 
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
 TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
-Backend = Literal["loky", "threading", "sequential", "dask"]
+LocalBackend = Literal["loky", "threading", "sequential"]
+Backend = LocalBackend | Literal["dask"]
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
 # What every seeded library takes and every table can hold (numpy, torch, 32-bit columns).
 Seed = Annotated[int, Field(ge=0, lt=2**31)]

@@ -122,7 +122,7 @@ def audit(
 ) -> None:
     """Audit a finished study's interventions: was the advice better, did replans help, was the gate right? Resumes."""
     from harness.run import status
-    from harness.scheduler import resolve_workers
+    from harness.scheduler import resolve_here
     from harness.study import load_study
     from methods.branching.audit import AuditSpec
     from methods.branching.audit import audit as run_audit
@@ -133,7 +133,8 @@ def audit(
     plan, _ = status(loaded, results)
     folder = results / loaded.study
     spec = AuditSpec(fired=fired, quiet=quiet, continuations=continuations, seed=seed)
-    throughput = Throughput(workers=resolve_workers(loaded.throughput), backend=loaded.throughput.backend)
+    backend, workers = resolve_here(loaded.throughput)
+    throughput = Throughput(workers=workers, backend=backend)
 
     def progress(done: int, total: int, _: object) -> None:
         if done % 10 == 0 or done == total:

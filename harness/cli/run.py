@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from harness import results as results_
+from harness.cluster import addressed
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
@@ -19,7 +20,7 @@ from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
-from harness.study import MAX_WORKERS, Backend, Study, load_study
+from harness.study import MAX_WORKERS, LocalBackend, Study, load_study
 
 MADE = ".made.json"  # from which plan and ledger the tables and the store were last made
 
@@ -44,7 +45,7 @@ def adjusted(study: Study, workers: int | None, backend: str | None, address: st
             raise UsageError(f"--workers must be at least 1 and at most {MAX_WORKERS}, not {workers}.")
         change["workers"] = workers
     if backend is not None:
-        valid = get_args(Backend)
+        valid = (*get_args(LocalBackend), "dask")
         if backend not in valid:
             raise UsageError(f"Unknown backend {backend!r}.{nearest(backend, valid)}")
         change["backend"] = backend
@@ -52,7 +53,10 @@ def adjusted(study: Study, workers: int | None, backend: str | None, address: st
         change["address"] = address
         if change.setdefault("backend", "dask") != "dask":
             raise UsageError(f"--address is for --backend dask, not for {backend}.")
-    return study.model_copy(update={"throughput": study.throughput.model_copy(update=change)})
+    used = study.throughput.model_copy(update=change)
+    if used.backend == "dask":
+        addressed(used.address)
+    return study.model_copy(update={"throughput": used})
 
 
 def prepared(study: Study, dry: bool = False) -> Study:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.cache import cache_dir
 from harness.rows import Scalar
 from harness.tracking.client import artifact_root, connect, tracker_errors
 from harness.tracking.runs import RunContent, ensure_experiment, find_runs, legal_name, write_run
@@ -37,7 +38,7 @@ def log_training(folder: Path, tracking_uri: str) -> str:
         for name in SMALL:
             if (folder / name).exists():
                 shutil.copyfile(folder / name, Path(held) / name)
-        experiment = ensure_experiment(client, EXPERIMENT, artifact_root(tracking_uri), {})
+        experiment = ensure_experiment(client, EXPERIMENT, artifact_root(tracking_uri, cache_dir()), {})
         existing = find_runs(client, experiment, KEY).get(artefact.hash)
         return write_run(client, experiment, _content(artefact, Path(held)), existing)[0]
 
