@@ -18,12 +18,13 @@ A dask scheduler runs what it is sent: it belongs on a private network or behind
 from __future__ import annotations
 
 import hashlib
+import pickle
 import queue
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -157,7 +158,8 @@ class Cluster:
     def _submit(self, slot: RemoteSlot, ticket: Ticket, ended: queue.SimpleQueue[int]) -> Any:
         key = f"{self._topic}-{ticket.number}"
         try:
-            future = self._client.submit(slot, ticket, key=key, pure=False)
+            payload = pickle.dumps(partial(slot, ticket))
+            future = self._client.submit(_deliverer(), payload, key=key, pure=False)
         except Exception as error:
             raise self._gone(error) from error
         future.add_done_callback(lambda _future: ended.put(ticket.number))
@@ -223,11 +225,31 @@ class Cluster:
                     future.cancel(force=True)
 
     def _gone(self, error: Exception | None) -> ClusterError:
+        if isinstance(error, ImportError | AttributeError | pickle.UnpicklingError):
+            return ClusterError(
+                f"A worker of {self._address} cannot load what it is sent ({error}). Install the same versions of "
+                "cota-bench and all plugins there. Every episode that ended is stored."
+            )
         why = "the connection is closed" if error is None else f"{type(error).__name__}: {error}"
         return ClusterError(
             f"The cluster at {self._address} failed: {why}. Every episode that ended is stored. "
             "Look at the scheduler's and the workers' logs, and run the same command again."
         )
+
+
+def _deliverer() -> Callable[[bytes], Any]:
+    """What a worker calls with a job.
+
+    A nested function, because those are sent by value: a worker without our package then fails with an error that
+    reaches us.  Sent by name, the message itself could not be read, and the worker would die of it in silence.
+    """
+
+    def deliver(payload: bytes) -> Any:
+        import pickle
+
+        return pickle.loads(payload)()  # noqa: S301  made by the parent, whom a dask worker obeys anyway
+
+    return deliver
 
 
 def addressed(address: str | None) -> str:

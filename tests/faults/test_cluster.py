@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.run import adjusted
 from harness.cluster import Cluster, ClusterError
 from harness.errors import UsageError
 from harness.ledger import read_heads
@@ -33,14 +34,24 @@ class Yard:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: list[subprocess.Popen[str]] = []
-        scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.stranger = folder / "stranger"  # packages of our name with nothing in them: the scheduler needs none
+        (self.stranger / "harness").mkdir(parents=True)
+        for name in ("__init__", "slot", "cluster", "worker", "records", "errors"):
+            (self.stranger / "harness" / f"{name}.py").write_text("")
+        words = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        scheduler = self._start("scheduler", *words, path=str(self.stranger))
         self.address = self._wait_for(scheduler, r"Scheduler at:\s+(tcp://127\.0\.0\.1:\d+)")
 
-    def _start(self, *arguments: str) -> subprocess.Popen[str]:
+    def _start(self, *arguments: str, path: str | None = None) -> subprocess.Popen[str]:
         code = "import sys; from dask.__main__ import main; sys.argv[0] = 'dask'; main()"
         out = (self.folder / f"dask-{len(self.processes)}.log").open("w")
         process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stdout=out, stderr=subprocess.STDOUT, text=True, cwd=self.folder
+            [sys.executable, "-c", code, *arguments],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": path or os.environ["PYTHONPATH"]},
         )
         self.processes.append(process)
         return process
@@ -55,9 +66,9 @@ class Yard:
             time.sleep(0.05)
         raise AssertionError(log.read_text())
 
-    def worker(self, nanny: bool = False) -> subprocess.Popen[str]:
+    def worker(self, nanny: bool = False, path: str | None = None) -> subprocess.Popen[str]:
         more = ["--nanny" if nanny else "--no-nanny", "--nthreads", "1", "--no-dashboard"]
-        process = self._start("worker", self.address, *more, "--host", "127.0.0.1", "--death-timeout", "30")
+        process = self._start("worker", self.address, *more, "--host", "127.0.0.1", "--death-timeout", "30", path=path)
         self._wait_for(process, r"(Registered to)")
         return process
 
@@ -191,6 +202,9 @@ def test_without_workers_or_scheduler_or_package_the_run_says_so(tmp_path):
         with pytest.raises(ClusterError, match="no worker for 3 s"):
             run_study(over(made.address), tmp_path, live=False)
         assert time.monotonic() - began < 20
+        made.worker(path=str(made.stranger))
+        with pytest.raises(ClusterError, match=r"cannot load what it is sent \(.*RemoteSlot"):
+            run_study(over(made.address), tmp_path, live=False)
         address = made.address
     began = time.monotonic()
     with pytest.raises(ClusterError, match="No dask scheduler answers at tcp://127"):
@@ -198,14 +212,28 @@ def test_without_workers_or_scheduler_or_package_the_run_says_so(tmp_path):
     assert time.monotonic() - began < 15
     with pytest.raises(ClusterError, match="--address tcp://HOST:8786"):
         Cluster(None)
+    with pytest.raises(ClusterError, match="--address tcp://HOST:8786"):
+        adjusted(study(), None, "dask")
+    with pytest.raises(UsageError, match="--address is for --backend dask, not for loky"):
+        adjusted(study(), None, "loky", "tcp://127.0.0.1:1")
+    assert adjusted(study(), 3, None, "tcp://127.0.0.1:1").throughput.backend == "dask"
 
 
-def test_a_worker_with_other_code_is_refused(tmp_path, monkeypatch):
+def test_a_worker_keeps_what_it_built_and_other_code_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "mine.py"
-    file.write_text("from tests.grid.plugins.gridtest import Plain\n\nclass Mine(Plain):\n    pass\n")
+    file.write_text(
+        "import os, pathlib\n"
+        "from tests.grid.plugins.gridtest import Plain\n\n"
+        "class Mine(Plain):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        with pathlib.Path(__file__).with_name('built').open('a') as file:\n"
+        "            print(os.getpid(), file=file)\n"
+    )
     mine = ("plain: {plugin: t-plain, params: {pause: 0.03}}", f"plain: {{plugin: '{file}:Mine'}}")
     with yard(tmp_path, workers=1) as made:
         assert run_study(over(made.address, WATCHED, mine), tmp_path, live=False).exit_status == 0
+        assert (tmp_path / "built").read_text().split() == [str(made.processes[1].pid)]  # once, and not here
         monkeypatch.setattr("harness.cluster.source", lambda kind, name: "another")
         with pytest.raises(UsageError, match="is not that of the machine that runs the study"):
             run_study(over(made.address, WATCHED, mine), tmp_path / "again", live=False)

@@ -34,7 +34,9 @@ SLEEPY = (
 
 
 @pytest.mark.parametrize("presses", [(0.03, 0.03), (0.0, 0.1)])
-@pytest.mark.parametrize(("backend", "asleep"), [("sequential", True), ("threading", True), ("loky", True), ("loky", False)])
+@pytest.mark.parametrize(
+    ("backend", "asleep"), [("sequential", True), ("threading", True), ("loky", True), ("loky", False)]
+)
 def test_three_quick_ctrl_c_end_with_the_summary(tmp_path: Path, backend: str, asleep: bool, presses) -> None:
     """While an episode hangs, and while short ones end by themselves, so that the clean-up is what is interrupted."""
     text = FAULT if asleep else SLOW.replace("backend: sequential", "backend: loky, workers: 2")
