@@ -27,6 +27,7 @@ from harness.records import Episode
 from harness.registry import Kind
 from harness.worker import Began, Job, failed
 
+SENT_S: Final = 0.01  # dask sends what it has every 2 ms
 PARENT_FIRST_S: Final = 5.0  # a worker that ends itself leaves the parent this long to write the row and call it off
 
 
@@ -117,11 +118,22 @@ class RemoteSlot:
     def __call__(self, ticket: Ticket) -> tuple[int, Episode]:
         self._check()
         if self.limit_s is not None:
-            from distributed import get_worker
-
-            get_worker().log_event(self.topic, ticket.number)
+            self._say(ticket.number)
         with nullcontext() if self.limit_s is None else _REAPER.watching(self.limit_s + PARENT_FIRST_S):
             return ticket.number, attempted(self.run, ticket.job)
+
+    def _say(self, number: int) -> None:
+        """Tell the parent which job begins, and see the message off: the job may never let go of the interpreter."""
+        from distributed import get_worker
+
+        worker, sent = get_worker(), threading.Event()
+
+        def say() -> None:
+            worker.log_event(self.topic, number)
+            worker.loop.call_later(SENT_S, sent.set)
+
+        worker.loop.add_callback(say)
+        sent.wait(PARENT_FIRST_S)
 
     def _check(self) -> None:
         """Raises `UsageError`. What a process had at its first job it keeps: new files need a new process."""
