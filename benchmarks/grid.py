@@ -1,6 +1,8 @@
 """Grid, ledger and scheduler by themselves: mock environment and actor, so that all the time is the harness's.
 
-    python benchmarks/grid.py [--episodes 1000] [--steps 10] [--workers 2]
+    python -m benchmarks.grid [--episodes 1000] [--steps 10] [--workers 2]
+    python -m benchmarks.grid --memory [--workers 2]          peak memory after 1,000, 5,000 and 10,000 episodes
+    python -m benchmarks.grid --ledger results/quickstart     bytes an episode takes, by environment
 
 Prints a Markdown table: a plain loop over `run_episode` as the floor, then each backend with a durable ledger, then
 what an invocation with nothing to do costs, and the ledger's own figures.
@@ -19,7 +21,7 @@ from pathlib import Path
 from harness.codec import to_json
 from harness.frames import pack
 from harness.grid import plan_cells
-from harness.ledger import FILE, Ledger, head_of, read_episodes, read_heads
+from harness.ledger import FILE, Ledger, head_of, read, read_episodes, read_heads
 from harness.run import jobs_left, run_study
 from harness.study import Study, parse_study
 from harness.worker import run_job
@@ -60,7 +62,19 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--ledger", type=Path)
     given = parser.parse_args()
+    if given.ledger is not None:
+        sizes(given.ledger)
+    elif given.memory:
+        memory(given.steps, given.workers)
+    else:
+        speed(given)
+
+
+def speed(given: argparse.Namespace) -> None:
+    """The table of times."""
     tasks, episodes = given.episodes // 2, given.episodes // 2 * 2
     print(f"{episodes} episodes of {given.steps} steps\n")
     print("| what | total | an episode | a step |\n| --- | --- | --- | --- |")
@@ -106,6 +120,60 @@ def run_again(root: Path, study: Study, tasks: int, steps: int, workers: int) ->
     )
     took = timed(lambda: subprocess.run([sys.executable, "-c", code, path, root], check=True, capture_output=True))
     print(f"nothing to do, a fresh process from start to end: {took:.2f} s")
+
+
+def memory(steps: int, workers: int) -> None:
+    """Memory of this process and of its largest worker while one study runs: it must not grow with what is done."""
+    import psutil
+
+    marks = (1000, 5000, 10_000)
+    print("| backend | episodes | this process, MB (peak) | largest worker, MB (peak) |\n| --- | --- | --- | --- |")
+    for backend in ("sequential", "loky"):
+        code = MEMORY.format(backend=backend, tasks=marks[-1] // 2, steps=steps, workers=workers, marks=marks)
+        subprocess.run([sys.executable, "-c", code], check=True)
+    print(f"\n(psutil {psutil.__version__}; peak is VmHWM)")
+
+
+MEMORY = """
+import pathlib, sys, tempfile
+import psutil
+from benchmarks.grid import made
+from harness.run import run_study
+
+def peak(pid):
+    try:
+        text = pathlib.Path(f"/proc/{{pid}}/status").read_text()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in text.splitlines() if line.startswith("VmHWM")), 0.0)
+
+done = 0
+def seen(episode):
+    global done
+    done += 1
+    if done in {marks!r}:
+        me = psutil.Process()
+        workers = [p.pid for p in me.children() if "popen_loky" in " ".join(p.cmdline())]
+        most = max(map(peak, workers), default=0.0)
+        print(f"| {backend} | {{done}} | {{peak(me.pid):.1f}} | {{most:.1f}} |", flush=True)
+
+with tempfile.TemporaryDirectory() as name:
+    study = made({backend!r}, {tasks}, {steps}, {workers})
+    run_study(study, pathlib.Path(name), live=False, observers=[seen], stream=open("/dev/null", "w"))
+"""
+
+
+def sizes(folder: Path) -> None:
+    """Bytes of the records of a finished study, compressed as they are stored."""
+    by: dict[str, list[tuple[int, int]]] = {}
+    for frame in read(folder).frames:
+        for label in (frame.head["environment"], "all"):
+            by.setdefault(label, []).append((frame.size, frame.head["steps"]))
+    print("| environment | episodes | steps each | bytes each | largest |\n| --- | --- | --- | --- | --- |")
+    for label, found in sorted(by.items()):
+        count, total = len(found), sum(size for size, _ in found)
+        steps = sum(steps for _, steps in found) / count
+        print(f"| {label} | {count} | {steps:.1f} | {total / count:.0f} | {max(found)[0]} |")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,15 @@ joblib had looked ahead to are answered as not run instead of being started.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from harness.interrupt import shield_worker
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,12 @@ def _backend(name: str, settle: Callable[[Any], None], stopped: Callable[[], boo
         # Loky starts it with the first worker, and starting it lets Ctrl-C through again in the thread that does.
         resource_tracker.ensure_running()
     kind = type(f"Settling{base.__name__}", (Settling, base), {})
-    options = {"inner_max_num_threads": threads_each(workers)} if base.supports_inner_max_num_threads else {}
+    options: dict[str, Any] = {}
+    if base.supports_inner_max_num_threads:
+        options["inner_max_num_threads"] = threads_each(workers)
+    if name == "loky":
+        # Not only at the first job: a worker whose parent dies before that would wait for work for minutes.
+        options |= {"initializer": shield_worker, "initargs": (os.getpid(),)}
     made = kind(**options)
     made.settle, made.stopped, made.unanswered = settle, stopped, deque()
     return made

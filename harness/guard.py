@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from harness.interrupt import StopNow
 from harness.records import Role
 
 T = TypeVar("T")
@@ -97,9 +98,13 @@ class Guard:
         return self._jobs
 
     def call(self, work: Callable[[], T], limit: float | None = None) -> T:
-        """`work()`; raises `CallTimeout` when it takes longer than `limit` seconds, else what `work` raises."""
+        """`work()`; raises `CallTimeout` when it takes longer than `limit` seconds, else what `work` raises.
+
+        What `work` raises beside errors proper (`KeyboardInterrupt`, a cancelled coroutine) comes as `RuntimeError`:
+        from a plugin it is a mistake, and must not stop the study.
+        """
         if limit is None:
-            return work()
+            return _proper(work)
         if limit <= 0:
             raise CallTimeout(limit)
         answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
@@ -121,10 +126,19 @@ class Guard:
             self._jobs = None
 
 
+def _proper(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except (Exception, SystemExit, StopNow):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"it raised {type(error).__name__}: {error}".rstrip(": ")) from error
+
+
 def _serve(jobs: queue.SimpleQueue[Job | None]) -> None:
     while (job := jobs.get()) is not None:
         work, answer = job
         try:
-            answer.put((True, work()))
+            answer.put((True, _proper(work)))
         except BaseException as error:  # noqa: BLE001  handed to the caller, who raises it
             answer.put((False, error))

@@ -1,9 +1,13 @@
 """Interrupt: Ctrl-C (and SIGTERM) stop a run cleanly.
 
 The first signal only sets a flag: nothing more is handed out, running episodes may end.  The second, or the end of the
-grace time, raises `KeyboardInterrupt` in the main thread and what is running is given up.  A handler writes nothing:
-every episode that ended is in the ledger already, so there is nothing to save.  It takes no lock either (the thread
-that it interrupts may hold it): a helper thread does the talking and the waiting.
+grace time, raises `StopNow` in the main thread and what is running is given up.  A handler writes nothing: every
+episode that ended is in the ledger already, so there is nothing to save.  It takes no lock either (the thread that it
+interrupts may hold it): a helper thread does the talking and the waiting.
+
+A third signal right after the second would tear up the clean-up and the summary, so for a moment it is not heard; when
+the clean-up itself hangs, a later one is.  `StopNow` is a class of its own so that a `KeyboardInterrupt` raised by a
+plugin is told apart from the user's.
 """
 
 from __future__ import annotations
@@ -12,12 +16,19 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Final
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+BOUNCE_S: Final = 1.0  # after a stop at once, while it finds its way out of whatever was running
+WIND_UP_S: Final = 10.0  # while workers are ended
+
+
+class StopNow(KeyboardInterrupt):
+    """The user (or the end of the grace time) wants the run to stop at once."""
 
 
 class Interrupt:
@@ -29,6 +40,7 @@ class Interrupt:
         self._tell = tell
         self._old: dict[int, Any] = {}
         self._over = threading.Event()
+        self._deaf_until = 0.0
 
     @property
     def requested(self) -> bool:
@@ -49,12 +61,20 @@ class Interrupt:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         self._over.set()
         for number, handler in self._old.items():
+            if self.requested and isinstance(handler, LastWord):
+                handler.stopped = True
             signal.signal(number, handler)
 
+    def wind_up(self) -> None:
+        """Clean-up begins: not to be disturbed for a while, yet not for ever."""
+        self._deaf_until = time.monotonic() + WIND_UP_S
+
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if self.requested:
-            raise KeyboardInterrupt
-        self.signal = number
+        if not self.requested:
+            self.signal = number
+        elif time.monotonic() >= self._deaf_until:
+            self._deaf_until = time.monotonic() + BOUNCE_S
+            raise StopNow
 
     def _attend(self) -> None:
         while not self.requested:
@@ -78,15 +98,47 @@ def stoppable(tell: Callable[[str], None], what: str) -> Iterator[None]:
         raise SystemExit(128 + signal.SIGINT) from None
 
 
-def shield_worker() -> None:
-    """In a worker process: Ctrl-C of the terminal is the parent's business; end when the parent is gone."""
+class LastWord:
+    """Ctrl-C handler of a command around its run: after a run that was stopped, only the summary is left to print."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        """Not heard after a stop; before it, what Python does anyway."""
+        if not self.stopped:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def last_word() -> Iterator[None]:
+    """Let a stopped run say its summary and end with its status however often Ctrl-C is pressed.
+
+    For a command whose process ends after a stop: Ctrl-C stays unheard then.  Outside the main thread it does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = LastWord()
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if handler.stopped else before)
+
+
+def shield_worker(parent: int | None = None) -> None:
+    """In a worker process: Ctrl-C of the terminal is the parent's business; end when the parent is gone.
+
+    `parent` is the process that asked for the worker, which may be dead before the worker can ask who it was.
+    """
     if _SHIELDED.is_set() or not _is_worker():
         return
     _SHIELDED.set()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     _let_caches_grow()
-    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True, name="parent-watch").start()
+    threading.Thread(target=_follow, args=(parent or os.getppid(),), daemon=True, name="parent-watch").start()
 
 
 _SHIELDED = threading.Event()

@@ -129,7 +129,7 @@ class Ledger:
         try:
             written = os.write(self._fd, record)
             if written != len(record):
-                raise OSError(errno.ENOSPC, f"only {written} of {len(record)} bytes written")
+                raise OSError(errno.ENOSPC, f"no space left, only {written} of {len(record)} bytes written")
             os.fsync(self._fd)
         except OSError as error:
             # Cut back to the last whole record; if even that fails, the next opening sets the torn tail aside.

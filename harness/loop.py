@@ -122,13 +122,15 @@ class Rollout:
     def begin(self, task_id: str) -> None:
         """Reset the environment to a task."""
         seed = self.streams.seed_for("environment")
-        task, opening = intake.opening(self._timed("environment", lambda: self.environment.reset(task_id, seed)))
+        deadline = self._deadline(step=False)
+        answer = self._timed("environment", lambda: self.environment.reset(task_id, seed), deadline)
+        task, opening = intake.opening(answer)
         self.at(DecisionState(self.environment.name, task_id, task, opening))
 
     def at(self, state: DecisionState, thoughts: tuple[str, ...] = ()) -> None:
         """Go on from a prefix that the caller has restored in the environment."""
         self.state, self.thoughts = state, thoughts
-        self._briefing = self._timed("environment", self.environment.briefing)
+        self._briefing = self._timed("environment", self.environment.briefing, self._deadline(step=False))
 
     @property
     def over(self) -> bool:
@@ -300,9 +302,9 @@ class Rollout:
         reason = f"{self._limit} reached in the {role}'s turn; {spent[most]:.3g} s of this step went to the {most}"
         return EpisodeError(most, reason, "timeout")
 
-    def _deadline(self) -> float | None:
+    def _deadline(self, step: bool = True) -> float | None:
         ends, self._before = [], dict(self.clock.seconds)
-        if self.limits.step_s is not None:
+        if step and self.limits.step_s is not None:
             ends.append((time.monotonic() + self.limits.step_s, f"step limit of {self.limits.step_s:g} s"))
         if self.limits.episode_s is not None:
             ends.append((self.started + self.limits.episode_s, f"episode limit of {self.limits.episode_s:g} s"))

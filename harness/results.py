@@ -56,8 +56,13 @@ def write(folder: Path, study: Study, plan: Plan, heads: Heads) -> None:
         "cells": [_cell(cell) | {"current": True} for cell in plan.cells] + older,
         "skipped": [_cell(cell) | {"reason": reason} for cell, reason in plan.skipped],
     }
+    store(folder, data, plan.panels)
+
+
+def store(folder: Path, data: Mapping[str, Any], panels: Mapping[str, Panel]) -> None:
+    """Put `study.json` (as `stored_study` gives it) and the panels in place."""
     _write(folder / "study.json", data)
-    frozen = {label: panel.to_json() for label, panel in plan.panels.items()}
+    frozen = {label: panel.to_json() for label, panel in panels.items()}
     _write(folder / "panels.json", {"schema": SCHEMA_VERSION, "panels": frozen})
 
 

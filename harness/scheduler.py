@@ -4,7 +4,8 @@
 * An episode that failed and may be tried again goes to the front of the same queue.
 * When a worker process dies, joblib gives up the whole pool.  What was running is then run one job at a time, so that
   the next death has one suspect; after `policy.worker_deaths` deaths a job is recorded as failed.  Then work goes on in
-  parallel as before.
+  parallel as before.  A dask cluster replaces its workers and runs their jobs again; what it gives up is run once more
+  at the end, one job at a time, by the same rule.
 * What is to do is always planned minus stored; nothing is remembered elsewhere.
 """
 
@@ -14,18 +15,19 @@ import re
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from harness.backends import stream
+from harness.cluster import Cluster
 from harness.errors import UsageError
 from harness.interrupt import Interrupt
 from harness.ledger import RETRYABLE, Ledger
 from harness.records import Episode, Role, Status
 from harness.slot import Slot, Ticket, Watchdog
-from harness.study import Policy, Throughput
-from harness.worker import Job, failed, run_job
+from harness.study import LocalBackend, Policy, Throughput
+from harness.worker import Job, failed, plugins_of, run_job
 
 
 class Scheduler:
@@ -54,6 +56,7 @@ class Scheduler:
         self._numbers = 0
         self._failures = 0
         self._shot = False
+        self._cluster: Cluster | None = None
         self.workers = resolve_workers(throughput, len(self._queue))
         self.interrupt = Interrupt(policy.stop_grace_s, tell)
 
@@ -71,37 +74,68 @@ class Scheduler:
     def run(self) -> int | None:
         """Run everything; the exit status of a signal, or None when none came. Raises `LedgerError`."""
         at_once = None
-        watchdog = Watchdog(self._hard_limit(), self._overdue)
-        try:
-            with self.interrupt:
-                while (self._queue or self._suspects) and not self.stopped:
-                    self._round(watchdog.folder)
-        except KeyboardInterrupt:
-            at_once = 130
-            self._tell("Stopped at once; running episodes were given up and will be run again.")
-        finally:
-            watchdog.close()
-            if self._throughput.backend == "loky":
-                _free_workers()
+        with self.interrupt:
+            try:
+                with ExitStack() as ends:
+                    watchdog = Watchdog(self._hard_limit() if self._killable() else None, self._overdue)
+                    ends.callback(watchdog.close)
+                    if self._throughput.backend == "loky":
+                        ends.callback(_free_workers)
+                    if self._throughput.backend == "dask":
+                        self._cluster = ends.enter_context(self._connected())
+                    ends.callback(self.interrupt.wind_up)  # last in, first out
+                    while (self._queue or self._suspects) and not self.stopped:
+                        self._round(watchdog.folder)
+            except KeyboardInterrupt:
+                self.interrupt.wind_up()
+                at_once = 130
+                self._tell("Stopped at once; running episodes were given up and will be run again.")
         return self.interrupt.exit_status if self.interrupt.requested else at_once
+
+    def _killable(self) -> bool:
+        return self._throughput.backend == "loky" and self.workers > 1
 
     def _hard_limit(self) -> float | None:
         limit = self._policy.episode_timeout_s
-        killable = self._throughput.backend == "loky" and self.workers > 1
-        return limit + self._policy.kill_after_s if limit is not None and killable else None
+        return None if limit is None else limit + self._policy.kill_after_s
 
-    def _round(self, markers: str | None) -> None:
-        """Run until the queue is empty, the run is stopped, or a worker dies."""
-        alone = bool(self._suspects)
-        results = stream(
+    def _connected(self) -> Cluster:
+        used = self._throughput
+        return Cluster(
+            used.address,
+            workers=used.workers,
+            wait_s=used.worker_wait_s,
+            limit_s=self._hard_limit(),
+            plugins=frozenset(plugin for job in self._queue for plugin in plugins_of(job.cell)),
+            tell=self._tell,
+        )
+
+    def _stream(self, markers: str | None, alone: bool) -> Generator[tuple[int, Episode], None, None]:
+        tickets = self._feed(self._suspects if alone else self._queue)
+        if self._cluster is not None:
+            return self._cluster.stream(
+                self._run,
+                tickets,
+                settle=self._settle,
+                stopped=lambda: self.stopped,
+                lost=lambda number, error, deaths: self._blame(number, error, alone, deaths),
+                overdue=self._overdue,
+                alone=alone,
+            )
+        return stream(
             Slot(self._run, markers, self.workers),
-            self._feed(self._suspects if alone else self._queue),
+            tickets,
             backend=self._throughput.backend,
             workers=self.workers,
             settle=self._settle,
             stopped=lambda: self.stopped,
             alone=alone,
         )
+
+    def _round(self, markers: str | None) -> None:
+        """Run until the queue is empty, the run is stopped, or a worker dies."""
+        alone = bool(self._suspects)
+        results = self._stream(markers, alone)
         try:
             with warnings.catch_warnings():
                 # joblib warns of abandoned tasks after a stop, and loky of workers that it replaces; both are intended.
@@ -114,7 +148,7 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001  a lost pool: what it held is run again, with a limit
             self._bury(error, alone)
         else:
-            self._take_back(self._queue)
+            self._take_back(self._suspects if alone else self._queue)
         # A pool that is lost takes along results that are already durable: they are shown all the same.
         for number in list(self._unseen):
             self._show(number)
@@ -177,6 +211,19 @@ class Scheduler:
             source.extendleft(reversed(self._out.values()))
             self._out.clear()
 
+    def _blame(self, number: int, error: Exception, alone: bool, deaths: int) -> None:
+        """Workers died of a job, or so it seems: it is a suspect until it was alone and they died all the same."""
+        with self._mutex:
+            job = self._out[number]
+        total = self._deaths[job.key] = self._deaths.get(job.key, 0) + deaths
+        if alone and total >= self._policy.worker_deaths:
+            self._give_up(number, job, f"its worker process died {total} times ({_short(error)})", "harness", "failed")
+            return
+        with self._mutex:
+            self._suspects.append(self._out.pop(number))
+        if self._cluster is not None:
+            self._tell(f"{deaths} workers died while they ran {job.task_id!r} of {job.cell}; it is run again, alone.")
+
     def _bury(self, error: Exception, alone: bool) -> None:
         """A pool is lost: decide for each job that it held."""
         with self._mutex:
@@ -186,14 +233,8 @@ class Scheduler:
         running = lost[: 1 if alone else self.workers]
         if shot:
             running = []
-        for number, job in running:
-            deaths = self._deaths[job.key] = self._deaths.get(job.key, 0) + 1
-            if alone and deaths >= self._policy.worker_deaths:
-                reason = f"its worker process died {deaths} times ({_short(error)})"
-                self._give_up(number, job, reason, "harness", "failed")
-            else:
-                self._suspects.append(job)
-                self._out.pop(number)
+        for number, _ in running:
+            self._blame(number, error, alone, 1)
         if running and not alone:
             self._tell(
                 f"A worker process died ({_short(error)}); the {len(running)} episode(s) that were running "
@@ -210,11 +251,19 @@ def resolve_workers(throughput: Throughput, episodes: int | None = None) -> int:
     if throughput.backend == "sequential":
         return 1
     wanted = throughput.workers
+    if throughput.backend == "dask":
+        return 1 if wanted == "auto" else wanted  # the cluster says how many when it is asked
     if wanted == "auto":
         import joblib
 
         wanted = int(joblib.cpu_count())
     return wanted if episodes is None else min(wanted, max(2, episodes))
+
+
+def resolve_here(throughput: Throughput) -> tuple[LocalBackend, int]:
+    """Backend and workers for work that is not episodes (training data, audits): a cluster does not take it."""
+    used = Throughput() if throughput.backend == "dask" else throughput
+    return "loky" if used.backend == "dask" else used.backend, resolve_workers(used)
 
 
 def _short(error: Exception) -> str:

@@ -2,25 +2,34 @@
 
 A job that never returns (a native call that holds the interpreter lock) can only be ended with its process.  So a
 worker leaves a marker (pid, start on the system-wide monotonic clock) while it runs a job, and the parent kills a
-worker whose job is past the episode limit and then some.
+worker whose job is past the episode limit and then some.  A worker on another machine is out of reach: it ends itself.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from harness.interrupt import shield_worker
+from harness.errors import UsageError
+from harness.interrupt import StopNow, shield_worker
 from harness.models.threads import share_cores
 from harness.records import Episode
-from harness.worker import Job, failed
+from harness.registry import Kind
+from harness.worker import Began, Job, failed
+
+SENT_S: Final = 0.01  # dask sends what it has every 2 ms
+PARENT_FIRST_S: Final = 5.0  # a worker that ends itself leaves the parent this long to write the row and call it off
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +54,101 @@ class Slot:
         marker = Path(self.markers, str(ticket.number)) if self.markers else None
         if marker is not None:
             marker.write_text(f"{os.getpid()} {time.monotonic()}")
-        began = time.time()
         try:
-            episode = self.run(ticket.job)
-            if not isinstance(episode, Episode) or (episode.cell, episode.task_id) != ticket.job.key:
-                raise TypeError(f"the job returned {type(episode).__name__} where its own episode belongs")
-        except (Exception, SystemExit) as error:  # noqa: BLE001  becomes the episode's record
-            episode = failed(ticket.job, f"{type(error).__name__}: {error}", "harness", began=began)
+            return ticket.number, attempted(self.run, ticket.job)
         finally:
             if marker is not None:
                 marker.unlink(missing_ok=True)
-        return ticket.number, episode
+
+
+def attempted(run: Callable[[Job], Episode], job: Job) -> Episode:
+    """The episode of a job, or the row that says why there is none. Only the user's stop is raised."""
+    began = Began()
+    try:
+        episode = run(job)
+        if not isinstance(episode, Episode) or (episode.cell, episode.task_id) != job.key:
+            raise TypeError(f"the job returned {type(episode).__name__} where its own episode belongs")
+    except StopNow:
+        raise
+    except BaseException as error:  # noqa: BLE001  becomes the episode's record; only the user's stop is no failure
+        return failed(job, f"{type(error).__name__}: {error}", "harness", began=began)
+    return episode
+
+
+class Reaper:
+    """Ends this process when a job in it is past its limit, even one that holds the interpreter lock.
+
+    The timer of `faulthandler` is a thread of the system that needs no lock; there is one, for the earliest end.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[object, float] = {}
+        self._mutex = threading.Lock()
+
+    @contextmanager
+    def watching(self, seconds: float) -> Iterator[None]:
+        """The block has so many seconds; afterwards the stacks go to standard error and the process ends."""
+        token = object()
+        with self._mutex:
+            self._ends[token] = time.monotonic() + seconds
+            self._arm()
+        try:
+            yield
+        finally:
+            with self._mutex:
+                del self._ends[token]
+                self._arm()
+
+    def _arm(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        if self._ends:
+            left = min(self._ends.values()) - time.monotonic()
+            faulthandler.dump_traceback_later(max(0.01, left), exit=True, file=sys.__stderr__ or sys.stderr)
+
+
+_REAPER = Reaper()
+
+
+@dataclass(frozen=True)
+class RemoteSlot:
+    """`Slot` for a worker of a dask cluster: says when it begins, refuses to run with other code than the parent's."""
+
+    run: Callable[[Job], Episode]
+    topic: str
+    limit_s: float | None
+    sources: tuple[tuple[Kind, str, str], ...]
+
+    def __call__(self, ticket: Ticket) -> tuple[int, Episode]:
+        self._check()
+        if self.limit_s is not None:
+            self._say(ticket.number)
+        with nullcontext() if self.limit_s is None else _REAPER.watching(self.limit_s + PARENT_FIRST_S):
+            return ticket.number, attempted(self.run, ticket.job)
+
+    def _say(self, number: int) -> None:
+        """Tell the parent which job begins, and see the message off: the job may never let go of the interpreter."""
+        from distributed import get_worker
+
+        worker, sent = get_worker(), threading.Event()
+
+        def say() -> None:
+            worker.log_event(self.topic, number)
+            worker.loop.call_later(SENT_S, sent.set)
+
+        worker.loop.add_callback(say)
+        sent.wait(PARENT_FIRST_S)
+
+    def _check(self) -> None:
+        """Raises `UsageError`. What a process had at its first job it keeps: new files need a new process."""
+        from harness.cluster import source
+
+        for kind, name, wanted in self.sources:
+            if source(kind, name) != wanted:
+                raise UsageError(
+                    f"on {os.uname().nodename} the {kind[:-1]} plugin {name!r} or cota-bench itself is not that of the "
+                    "machine that runs the study. Install the same versions (and copy plugin files) there, then "
+                    "restart the worker."
+                )
 
 
 class Watchdog:

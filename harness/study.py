@@ -39,6 +39,8 @@ from harness.study_check import SECTIONS, check, complain
 
 Tool = Literal["comparator", "critic", "adviser", "candidates"]
 TOOLS: tuple[Tool, ...] = ("comparator", "critic", "adviser", "candidates")
+LocalBackend = Literal["loky", "threading", "sequential"]
+Backend = LocalBackend | Literal["dask"]
 LABEL = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
 # What every seeded library takes and every table can hold (numpy, torch, 32-bit columns).
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
@@ -148,11 +150,16 @@ class Policy(Model):
 
 
 class Throughput(Model):
-    """How to use the machine (never identity). `workers: auto` is one a core; `traces` of episodes go to MLflow."""
+    """How to use the machine (never identity).
 
-    backend: Literal["loky", "threading", "sequential"] = "loky"
+    `workers: auto` is one a core; of a cluster, one a thread.  `traces` episodes of each cell go to MLflow as traces.
+    """
+
+    backend: Backend = "loky"
     workers: int | Literal["auto"] = "auto"
     traces: int = Field(default=2, ge=0, le=1000)  # so many episodes of each cell are shown step by step; 0: none
+    address: str | None = None  # of a dask scheduler, `tcp://HOST:8786`
+    worker_wait_s: float = Field(default=60.0, gt=0)  # without any worker in the cluster, before the run stops
 
     @field_validator("workers")
     @classmethod

@@ -13,7 +13,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,13 @@ KINDS: dict[str, registry.Kind] = {
     "adviser": "judges",
     "candidates": "candidates",
 }
+
+
+def plugins_of(cell: Cell) -> Iterator[tuple[registry.Kind, str]]:
+    """(kind, name) of every plugin that an episode of the cell uses."""
+    kinds: dict[str, registry.Kind] = {"environment": "environments", **KINDS}
+    for role, part in cell.spec.items():
+        yield kinds[role], part["plugin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +105,9 @@ class Workshop:
             if len(self._warmed) > WARMED:
                 self._warmed.popitem(last=False)
         guard = Guard()
+        ends = [limit for limit in (job.limits.call_s, job.limits.episode_s) if limit is not None]
         try:
-            guard.call(partial(_visit, environment, job.task_id), job.limits.call_s)
+            guard.call(partial(_visit, environment, job.task_id), min(ends, default=None))
         except CallTimeout as error:
             raise EpisodeError("environment", f"reset: {error}", "timeout") from error
         finally:
@@ -179,7 +187,7 @@ _WORKSHOP = Workshop()
 
 def run_job(job: Job) -> Episode:
     """Run one episode; every failure comes back as a row that says who broke."""
-    began = time.time()
+    began = Began()
     try:
         return _storable(_run(job, _WORKSHOP))
     except EpisodeError as error:
@@ -252,8 +260,20 @@ def _abandoned(episode: Episode) -> bool:
     return any("timeout" in review.fail_open for step in episode.steps for review in step.reviews)
 
 
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A moment by two clocks: the date it had, and one that never jumps, for how long ago it is (seconds)."""
+
+    date: float = field(default_factory=time.time)
+    clock: float = field(default_factory=time.perf_counter)
+
+    def ago(self) -> float:
+        """Seconds since."""
+        return time.perf_counter() - self.clock
+
+
 def failed(
-    job: Job, reason: str, boundary: Role, status: Status = "failed", began: float | None = None, wall_s: float = 0.0
+    job: Job, reason: str, boundary: Role, status: Status = "failed", began: Began | None = None, wall_s: float = 0.0
 ) -> Episode:
     """A row for an episode of which nothing is left but the reason."""
     cell = job.cell
@@ -275,6 +295,6 @@ def failed(
         usage={},
         boundary=boundary,
         attempt=job.attempt,
-        started_at=time.time() if began is None else began,
-        wall_s=wall_s if began is None else max(0.0, time.time() - began),
+        started_at=time.time() - wall_s if began is None else began.date,
+        wall_s=wall_s if began is None else began.ago(),
     )

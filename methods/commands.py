@@ -203,7 +203,7 @@ def audit(
     from harness.interrupt import stoppable
     from harness.progress import Units
     from harness.run import status
-    from harness.scheduler import resolve_workers
+    from harness.scheduler import resolve_here
     from harness.study import load_study
     from methods.branching.audit import AuditSpec
     from methods.branching.audit import audit as run_audit
@@ -214,7 +214,8 @@ def audit(
     plan, _ = status(loaded, results)
     folder = results / loaded.study
     spec = AuditSpec(fired=fired, quiet=quiet, continuations=continuations, seed=seed)
-    throughput = Throughput(workers=resolve_workers(loaded.throughput), backend=loaded.throughput.backend)
+    backend, workers = resolve_here(loaded.throughput)
+    throughput = Throughput(workers=workers, backend=backend)
     with stoppable(_say, "the audit"), Units(f"{loaded.study}: audited episodes") as shown:
         report = run_audit(loaded, plan, folder, out or folder / "audit", spec, throughput, shown)
     print(report.text)

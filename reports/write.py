@@ -73,9 +73,7 @@ def page(
     links: Mapping[str, str] | None = None,
 ) -> str:
     """The page of a study, with all its tables and figures."""
-    figures = [
-        figure_of(one.name, one.render("svg"), " ".join([one.title, *one.caption])) for one in drawings(source)
-    ]
+    figures = [figure_of(one.name, one.render("svg"), " ".join([one.title, *one.caption])) for one in drawings(source)]
     return render_page(source, _tables(source, against), figures, episodes=episodes, links=links)
 
 

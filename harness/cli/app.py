@@ -57,14 +57,16 @@ def run(
     results: RESULTS = DEFAULT_RESULTS,
     tracking_uri: TRACKING = None,
     workers: Annotated[int | None, typer.Option(help="Override the study's workers.")] = None,
-    backend: Annotated[str | None, typer.Option(help="loky, threading or sequential.")] = None,
+    backend: Annotated[str | None, typer.Option(help="loky, threading, sequential or dask.")] = None,
+    address: Annotated[str | None, typer.Option(help="Scheduler of a dask cluster, tcp://HOST:8786.")] = None,
     no_tracking: Annotated[bool, typer.Option("--no-tracking", help="Write the ledger only.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Leave the tables for later.")] = False,
 ) -> None:
     """Run what is missing of a study, track it, and write its tables. The same command resumes."""
     from harness.cli.run import run_command
 
-    raise SystemExit(run_command(study, results, tracking_uri, workers, backend, not no_tracking, not no_report))
+    flags = (not no_tracking, not no_report)
+    raise SystemExit(run_command(study, results, tracking_uri, workers, backend, *flags, address))
 
 
 @app.command()
@@ -133,6 +135,17 @@ def serve(
     from harness.cli.serve import serve_command
 
     raise SystemExit(serve_command(study, results, gpus, max_model_len, python, vllm_args, dry_run))
+
+
+@app.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Results folders of one study, such as anna/results/main.")],
+    into: Annotated[Path, typer.Option(help="The folder to make; it may be one of them.")],
+) -> None:
+    """Merge results folders of one study from several people; rows that ended differently are refused."""
+    from harness.cli.tracked import merge_command
+
+    raise SystemExit(merge_command(folders, into))
 
 
 @app.command(name="list")

@@ -7,20 +7,21 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from harness import results as results_
+from harness.cluster import addressed
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
-from harness.interrupt import stoppable
+from harness.interrupt import last_word, stoppable
 from harness.ledger import FILE
 from harness.measures import FOLDER as MEASURES
 from harness.records import Episode
 from harness.run import run_study, status
 from harness.scheduler import resolve_workers
 from harness.seeds import digest
-from harness.study import MAX_WORKERS, Study, load_study
+from harness.study import MAX_WORKERS, LocalBackend, Study, load_study
 from harness.tracking.client import resolve_uri
 
 MADE = ".made.json"  # from which plan and ledger the tables and the store were last made
@@ -38,7 +39,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
+def adjusted(study: Study, workers: int | None, backend: str | None, address: str | None = None) -> Study:
     """The study with throughput settings from the command line. Raises `UsageError`."""
     change: dict[str, Any] = {}
     if workers is not None:
@@ -46,11 +47,18 @@ def adjusted(study: Study, workers: int | None, backend: str | None) -> Study:
             raise UsageError(f"--workers must be at least 1 and at most {MAX_WORKERS}, not {workers}.")
         change["workers"] = workers
     if backend is not None:
-        valid = ("loky", "threading", "sequential")
+        valid = (*get_args(LocalBackend), "dask")
         if backend not in valid:
             raise UsageError(f"Unknown backend {backend!r}.{nearest(backend, valid)}")
         change["backend"] = backend
-    return study.model_copy(update={"throughput": study.throughput.model_copy(update=change)})
+    if address is not None:
+        change["address"] = address
+        if change.setdefault("backend", "dask") != "dask":
+            raise UsageError(f"--address is for --backend dask, not for {backend}.")
+    used = study.throughput.model_copy(update=change)
+    if used.backend == "dask":
+        addressed(used.address)
+    return study.model_copy(update={"throughput": used})
 
 
 def prepared(study: Study, dry: bool = False, tracking_uri: str | None = None) -> Study:
@@ -71,14 +79,16 @@ def run_command(
     backend: str | None,
     tracking: bool,
     report: bool,
+    address: str | None = None,
 ) -> int:
     """Run, track, report; returns the exit status."""
-    asked = adjusted(load_study(name), workers, backend)
+    asked = adjusted(load_study(name), workers, backend, address)
     study = prepared(asked, tracking_uri=resolve_uri(tracking_uri, results) if tracking else None)
     folder = results / study.study
     tracker = _Tracker(folder, tracking_uri)
-    summary = run_study(study, results, observers=[tracker] if tracking else [])
-    print(summary.text())
+    with last_word():
+        summary = run_study(study, results, observers=[tracker] if tracking else [])
+        print(summary.text(), flush=True)
     code = summary.exit_status
     if summary.stopped_by is not None:
         return code

@@ -1,4 +1,4 @@
-"""`cota-bench sync`, `ui` and `show`: what was tracked, looked at."""
+"""`cota-bench sync`, `ui`, `show` and `merge`: what was recorded, looked at and put together."""
 
 from __future__ import annotations
 
@@ -65,4 +65,13 @@ def show_command(study: str, episode: str, results: Path, as_json: bool, full: b
         print(show.as_json(found))
     else:
         show.show(found, Console(), full=full, now=show.present_labels(folder).get(found.cell))
+    return 0
+
+
+def merge_command(folders: list[Path], into: Path) -> int:
+    """Make one results folder of several."""
+    from harness.merge import merge
+
+    done = merge(folders, into)
+    print(f"{done.text()}\nTables and store follow: cota-bench report {into.name} and cota-bench sync {into.name}")
     return 0

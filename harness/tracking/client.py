@@ -31,6 +31,7 @@ SHORT: Final = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "15",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 PORTS: Final = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
@@ -51,10 +52,15 @@ def resolve_uri(tracking_uri: str | None, results: Path) -> str:
     return tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or default_uri(results)
 
 
-def artifact_root(uri: str) -> Path | None:
-    """Where artefacts of an SQLite store lie: `mlflow-artifacts` beside it; None when the server decides."""
+def artifact_root(uri: str, results: Path) -> Path | None:
+    """Where artefacts lie: `mlflow-artifacts` beside an SQLite file, in `results` for a database that holds no files.
+
+    None when a tracking server decides.
+    """
     path = sqlite_path(uri)
-    return path.parent / "mlflow-artifacts" if path else None
+    if path is not None:
+        return path.parent / "mlflow-artifacts"
+    return results.resolve() / "mlflow-artifacts" if urlsplit(uri).scheme.split("+")[0] in PORTS else None
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -133,6 +139,7 @@ def _is_store_error(error: Exception) -> bool:
     return isinstance(error, OSError) or package in {
         "mlflow",
         "sqlalchemy",
+        "psycopg",
         "requests",
         "urllib3",
         "alembic",

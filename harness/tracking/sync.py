@@ -120,7 +120,7 @@ class _Sync:
             cell.key: cell_digest(cell, self.heads.get(cell.key, []), position) for position, cell in enumerate(plan)
         }
         self.left_out = sum(len(some) for key, some in self.heads.items() if key not in self.digests)
-        self.root = artifact_root(uri)
+        self.root = artifact_root(uri, folder.parent)
         self.ids = (self._experiment(0), self._experiment(1))
         self.written = self.unchanged = 0
         self.rows: dict[str, list[Row]] = {}

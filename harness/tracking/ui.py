@@ -78,7 +78,7 @@ def start_ui(
     else:
         port = port or free_port()
         log = root / "mlflow-server.log"
-        process = _serve(uri, port, log)
+        process = _serve(uri, port, log, root)
         base = f"http://{HOST}:{port}"
         _await(process, base, log)
         ui = Ui(link(base), base, process, log)
@@ -107,7 +107,7 @@ def _link(uri: str, study: str | None) -> Callable[[str], str]:
     return lambda base: views.ui_link(base, experiment_id, view=view)
 
 
-def _serve(uri: str, port: int, log: Path) -> subprocess.Popen[bytes]:
+def _serve(uri: str, port: int, log: Path, results: Path) -> subprocess.Popen[bytes]:
     """One worker and no job runner: a quarter of the memory and half of the start time of the defaults."""
     with socket.socket() as probe:
         try:
@@ -117,12 +117,14 @@ def _serve(uri: str, port: int, log: Path) -> subprocess.Popen[bytes]:
             raise UsageError(
                 f"Port {port} is in use ({error.strerror}). Choose another: cota-bench ui --port 0"
             ) from error
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri, "--workers", "1"]
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1"]
     command += ["--host", HOST, "--port", str(port)]
-    root = artifact_root(uri)
+    root = artifact_root(uri, results)
     if root is not None:
         command += ["--artifacts-destination", root.as_uri(), "--default-artifact-root", root.as_uri()]
-    settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    # The store's address may hold a password: in the environment it is nobody's but ours, as an argument everyone's.
+    settings = {"MLFLOW_BACKEND_STORE_URI": uri}
+    settings |= {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
     with log.open("wb") as output:
         return subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **settings})
 

@@ -103,9 +103,7 @@ def collect_unit(bench: Bench, task_id: str, trajectory: int, attempt: int = 1) 
 
 
 def _fill(bench: Bench, record: dict[str, Any], streams: Streams, tally: _Tally) -> None:
-    state, thoughts, base = base_trajectory(
-        bench.environment, bench.actor, bench.limits, streams, record["task_id"]
-    )
+    state, thoughts, base = base_trajectory(bench.environment, bench.actor, bench.limits, streams, record["task_id"])
     tally.spend("base", base)
     _heed(bench, base)
     if state is None or base.status not in ("done", "truncated"):

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from harness.cache import cache_dir
 from harness.errors import UsageError
 from harness.rows import Scalar
 from harness.seeds import digest
@@ -77,7 +78,7 @@ def log_training(folder: Path, tracking_uri: str) -> str:
         for name in SMALL:
             if (folder / name).exists():
                 shutil.copyfile(folder / name, Path(held) / name)
-        experiment = ensure_experiment(client, EXPERIMENT, artifact_root(tracking_uri), {})
+        experiment = ensure_experiment(client, EXPERIMENT, artifact_root(tracking_uri, cache_dir()), {})
         existing = find_runs(client, experiment, KEY).get(artefact.hash)
         run_id = write_run(client, experiment, _content(artefact, Path(held)), existing)[0]
         _register(client, artefact, run_id)

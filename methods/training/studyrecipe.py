@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.cache import cache_dir
 from harness.errors import UsageError, nearest
-from harness.scheduler import resolve_workers
+from harness.scheduler import resolve_here
 from harness.seeds import digest
 from harness.study import Study
 from methods.branching.spec import CollectSpec, Plug, Throughput
@@ -197,9 +197,10 @@ def _spec(study: Study, recipe: StudyRecipe, where: str) -> CollectSpec:
 
 
 def _throughput(study: Study) -> Throughput:
+    backend, workers = resolve_here(study.throughput)
     return Throughput(
-        workers=resolve_workers(study.throughput),
-        backend=study.throughput.backend,
+        workers=workers,
+        backend=backend,
         call_s=study.policy.call_timeout_s,
         step_s=study.policy.step_timeout_s,
         episode_s=study.policy.episode_timeout_s,

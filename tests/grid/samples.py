@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from harness.codec import to_json
 from harness.ledger import read_episodes
+from harness.merge import timeless
 from harness.records import Action, Advice, Candidate, Episode, Review, Step, Usage, Vote
 from harness.study import Study, parse_study
 from harness.yamlfile import loads
@@ -66,14 +67,6 @@ def episode(task: str = "test-0", status: str = "done", cell: str = "c" * 16, **
 
 def advice() -> Advice:
     return Advice("better", (Action("right", "right"),))
-
-
-def timeless(data):
-    """A record without what the clock decides."""
-    if isinstance(data, dict):
-        clocks = ("seconds", "started_at", "wall_s", "waited_s")
-        return {key: timeless(value) for key, value in data.items() if key not in clocks}
-    return [timeless(item) for item in data] if isinstance(data, list) else data
 
 
 def rows(folder) -> dict[tuple[str, str], dict]:

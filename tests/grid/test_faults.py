@@ -182,6 +182,9 @@ def test_the_grace_time_ends_by_itself(tmp_path):
         ("exit", 1, "threading", "failed", "actor", "SystemExit: 3"),
         ("exit", 1, "sequential", "failed", "actor", "SystemExit: 3"),
         ("raise", 1, "loky", "failed", "actor", "RuntimeError: as asked"),
+        ("interrupt", 1, "loky", "failed", "actor", "it raised KeyboardInterrupt"),
+        ("interrupt", 1, "threading", "failed", "actor", "it raised KeyboardInterrupt"),
+        ("interrupt", 1, "sequential", "failed", "actor", "it raised KeyboardInterrupt"),
     ],
 )
 def test_an_episode_that_does_terrible_things_is_one_row(tmp_path, kind, times, backend, status, boundary, reason):

@@ -12,6 +12,7 @@ import pytest
 from harness.errors import UsageError
 from harness.estimate import render
 from harness.grid import plan_cells
+from harness.interrupt import StopNow
 from harness.ledger import Ledger, read_episodes, read_heads
 from harness.results import kept_panels, stored_study
 from harness.run import jobs_left, run_study, status
@@ -59,7 +60,7 @@ def test_resume_runs_exactly_what_is_missing(tmp_path, done):
 
     def until(job):
         if len(ran) >= done:
-            raise KeyboardInterrupt
+            raise StopNow
         ran.append(job.key)
         return run_job(job)
 

@@ -115,6 +115,8 @@ class FaultActor(RandomActor):
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.fault == "exit":
             sys.exit(3)
+        elif self.fault == "interrupt":
+            raise KeyboardInterrupt
         elif self.fault == "hold":
             ctypes.PyDLL(None).sleep(60)  # holds the interpreter lock
         elif self.fault == "sleep":
