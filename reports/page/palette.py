@@ -9,4 +9,4 @@ from reports.frames import Tracked
 def palette(source: Tracked) -> dict[str, str]:
     """Colour by method label, in the order of the plan."""
     methods = dict.fromkeys(cell.method for cell in source.cells)
-    return {method: colour(method) for method in methods}
+    return {method: colour(method, methods) for method in methods}
