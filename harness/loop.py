@@ -121,10 +121,8 @@ class Rollout:
 
     def begin(self, task_id: str) -> None:
         """Reset the environment to a task."""
-        seed = self.streams.seed_for("environment")
-        deadline = self._deadline(step=False)
-        answer = self._timed("environment", lambda: self.environment.reset(task_id, seed), deadline)
-        task, opening = intake.opening(answer)
+        reset = partial(self.environment.reset, task_id, self.streams.seed_for("environment"))
+        task, opening = intake.opening(self._timed("environment", reset, self._deadline(step=False)))
         self.at(DecisionState(self.environment.name, task_id, task, opening))
 
     def at(self, state: DecisionState, thoughts: tuple[str, ...] = ()) -> None:
