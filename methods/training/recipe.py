@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from methods.judges.focus import closed
 from methods.judges.prompt import FILE, Encoder, Prompt, load_prompt
 from methods.judges.weights import Kind, load_parts, need_torch, pad_id, pick_device, resolve
 from methods.training import tiny
@@ -100,7 +101,9 @@ def _finish(
 def _base(recipe: Recipe, prompt: Prompt) -> tuple[Any, Any]:
     if recipe.base != "tiny":
         return load_parts(recipe.base, recipe.kind, recipe.revision, need_torch().float32)
-    tokenizer = tiny.make_tokenizer(_texts(recipe.groups[0], prompt))
+    documents = list(_texts(recipe.groups[0], prompt))
+    named = {f"{g.environment}/{g.task_id}" for g in recipe.groups[0] if prompt.style != "focused" or not closed(g.view)}
+    tokenizer = tiny.make_tokenizer(documents, closed=(text for task, text in documents if task not in named))
     return tiny.make_model(tokenizer, recipe.kind, recipe.settings.seed), tokenizer
 
 
