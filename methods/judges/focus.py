@@ -117,8 +117,8 @@ def focus_action(view: str, action: str) -> str:
 
 def focus_versus(view: str, first: str, second: str) -> str:
     """How two candidates differ, such as `match A | tried B`: which one has more of what `focus_action` counts."""
-    if _own(view):
-        return ""
+    if own := _own(view):
+        return _unshared(own.focus_action(view, first), own.focus_action(view, second))
     seen = facts(view)
     one, other = _mark(seen, first), _mark(seen, second)
     counts = {
@@ -130,6 +130,12 @@ def focus_versus(view: str, first: str, second: str) -> str:
     }
     unequal = {name: "A" if left > right else "B" for name, (left, right) in counts.items() if left != right}
     return " | ".join(f"{name} {which}" for name, which in unequal.items())
+
+
+def _unshared(first: str, second: str) -> str:
+    """What holds of one candidate alone, each a single word: `goleavinga` says that A goes and would leave."""
+    one, other = ({head, *(head + mark for mark in marks)} for head, *marks in (first.split(), second.split()))
+    return " ".join([*(f"{word}a" for word in sorted(one - other)), *(f"{word}b" for word in sorted(other - one))])
 
 
 @dataclass(frozen=True, slots=True)
