@@ -36,15 +36,23 @@ PREFIX = "trained:"
 RECIPE_FILE = "recipe.json"
 
 
+class Source(BaseModel):
+    """The frozen actor of a recipe, where it is none that the study evaluates."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    plugin: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
 class StudyRecipe(BaseModel):
     """One entry of `training:`; numbers as in `CollectSpec`, `make_pairs` and `Settings`.
 
-    `comparator` and `critic` hold changed training settings; null leaves that judge out.
+    `actor` is a label of the study or a plugin with its parameters. `comparator` and `critic` hold changed training settings; null leaves that judge out.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     environment: str
-    actor: str
+    actor: str | Source
     split: str = "train"
     tasks: int = Field(default=50, ge=1)
     first_task: int = Field(default=0, ge=0)
@@ -108,8 +116,8 @@ def _prepared(study: Study, label: str, data: Mapping[str, Any]) -> Prepared:
         hint = nearest(str(problem["loc"][0]), StudyRecipe.model_fields) if problem["type"] == "extra_forbidden" else ""
         raise UsageError(f"{where}.{place}: {problem['msg']}.{hint}") from error
     for name, known in (("environment", study.environments), ("actor", study.actors)):
-        if getattr(recipe, name) not in known:
-            given = getattr(recipe, name)
+        given = getattr(recipe, name)
+        if isinstance(given, str) and given not in known:
             raise UsageError(f"{where}.{name}: {given!r} is no label.{nearest(given, known)}")
     spec = _spec(study, recipe, where)
     environment = spec.make_environment()
@@ -131,16 +139,17 @@ def _plain(settings: Settings | None) -> Any:
 
 def _spec(study: Study, recipe: StudyRecipe, where: str) -> CollectSpec:
     place = study.environments[recipe.environment]
-    actor = study.actors[recipe.actor].resolved(recipe.environment, recipe.actor)
+    label = recipe.actor if isinstance(recipe.actor, str) else ""
+    actor = study.actors[label].resolved(recipe.environment, label) if label else recipe.actor
     source = Plug(plugin="environment")
     if recipe.candidates is not None:
         if recipe.candidates not in study.candidates:
             raise UsageError(f"{where}.candidates: no such label.{nearest(recipe.candidates, study.candidates)}")
-        found = study.candidates[recipe.candidates].resolved(recipe.environment, recipe.actor)
+        found = study.candidates[recipe.candidates].resolved(recipe.environment, label)
         source = Plug(plugin=found.plugin or "", params=dict(found.params))
     return CollectSpec(
         environment=Plug(plugin=place.plugin or "", params=dict(place.params)),
-        actor=Plug(plugin=actor.plugin or "", params=dict(actor.params)),
+        actor=Plug(plugin=actor.plugin or "", params=dict(actor.params)),  # type: ignore[union-attr]
         split=recipe.split,
         tasks=recipe.tasks,
         first_task=recipe.first_task,
