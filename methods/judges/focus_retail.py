@@ -108,11 +108,12 @@ def focus_state(view: str) -> str:
     """The conversation in a line of closed words."""
     talk = read(view)
     wishes = [name for name, pattern in _WISH.items() if pattern.search(talk.customer)]
+    answer = f"{talk.answer} {_verb(talk.proposal)}" if talk.answer != "none" else "none"
     now = [name for name, pattern in _WISH.items() if pattern.search(talk.last)]
     return (
         f"user {'known' if talk.user else 'unknown'} | told {' '.join(talk.told()) or 'nothing'}"
-        f" | answer {talk.answer} {_verb(talk.proposal) if talk.answer != 'none' else ''} | changes {min(talk.changes, 4)}"
-        f" | orders {min(len(talk.orders), 5)} | speaker {talk.speaker} {_mood(talk.last)}"
+        f" | answer {answer} | changes {min(talk.changes, 4)} | orders {min(len(talk.orders), 5)}"
+        f" | speaker {talk.speaker} {_mood(talk.last)}"
         f" | wish {' '.join(wishes) or 'none'} | now {' '.join(now) or 'none'}"
         f" | step {min(talk.step, 29)} | errors {min(talk.errors, 3)}"
     )
@@ -168,7 +169,13 @@ def _call(talk: Talk, call: Call, action: str) -> list[str]:
     if call.name.startswith("find_"):
         values = [str(value).lower() for value in call.args.values()]
         told = all(value in talk.customer for value in values)
-        return ["find", "email" if "email" in call.args else "name", "told" if told else "guessed", _known(talk), *again]
+        return [
+            "find",
+            "email" if "email" in call.args else "name",
+            "told" if told else "guessed",
+            _known(talk),
+            *again,
+        ]
     if call.name.startswith("get_"):
         values = [str(value) for value in call.args.values()]
         seen = all(value in talk.grounded or value.lower() in talk.listed for value in values)

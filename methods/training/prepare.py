@@ -47,7 +47,8 @@ class Source(BaseModel):
 class StudyRecipe(BaseModel):
     """One entry of `training:`; numbers as in `CollectSpec`, `make_pairs` and `Settings`.
 
-    `actor` is a label of the study or a plugin with its parameters. `comparator` and `critic` hold changed training settings; null leaves that judge out.
+    `actor` is a label of the study, or a plugin with its parameters. `comparator` and `critic` hold changed training
+    settings; null leaves that judge out.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -316,4 +317,3 @@ def _replaced(study: Study, places: Mapping[str, str]) -> Study:
             label: type(part).model_validate(put(part.model_dump(exclude_unset=True))) for label, part in parts.items()
         }
     return study.model_copy(update=change)
-

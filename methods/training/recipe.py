@@ -102,7 +102,9 @@ def _base(recipe: Recipe, prompt: Prompt) -> tuple[Any, Any]:
     if recipe.base != "tiny":
         return load_parts(recipe.base, recipe.kind, recipe.revision, need_torch().float32)
     documents = list(_texts(recipe.groups[0], prompt))
-    named = {f"{g.environment}/{g.task_id}" for g in recipe.groups[0] if prompt.style != "focused" or not closed(g.view)}
+    named = {
+        f"{g.environment}/{g.task_id}" for g in recipe.groups[0] if prompt.style != "focused" or not closed(g.view)
+    }
     tokenizer = tiny.make_tokenizer(documents, closed=(text for task, text in documents if task not in named))
     return tiny.make_model(tokenizer, recipe.kind, recipe.settings.seed), tokenizer
 

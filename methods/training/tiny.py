@@ -45,9 +45,7 @@ class Size:
 DEFAULT = Size()
 
 
-def make_tokenizer(
-    documents: Iterable[tuple[str, str]], size: Size | None = None, closed: Iterable[str] = ()
-) -> Any:
+def make_tokenizer(documents: Iterable[tuple[str, str]], size: Size | None = None, closed: Iterable[str] = ()) -> Any:
     """A word tokenizer from (task, text) documents, with one token for each of A, B and T.
 
     A word is known when a good share of the tasks (`size.share`) have it; all others are one unknown word.  Words of
