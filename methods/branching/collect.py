@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.interrupt import shield_worker
 from harness.loop import Limits
 from harness.protocols import Environment
 from methods.branching.export import export
@@ -152,6 +153,7 @@ def _attempt(file: RecordFile, key: str) -> int:
 
 def work(spec: CollectSpec, throughput: Throughput, task_id: str, trajectory: int, attempt: int) -> dict[str, Any]:
     """One unit in this worker; whatever happens, a record."""
+    shield_worker()  # Ctrl-C is the parent's business
     try:
         bench = kept((spec, throughput), lambda: _bench(spec, throughput))
         record = collect_unit(bench, task_id, trajectory, attempt)

@@ -197,7 +197,11 @@ def prepare(study: Study, *, dry: bool = False, say: Say = print) -> Study:
             valid = [f"{PREFIX}{one}/{what}" for one in known for what in (*JUDGES, "branches")]
             raise UsageError(f"{study.study}: nothing is trained under {name!r}.{nearest(name, valid)}")
         places[name] = str(known[label].folder / part)
-        _make(known[label], part, dry, say)
+        try:
+            _make(known[label], part, dry, say)
+        except KeyboardInterrupt:
+            say(f"Stopped at {label}/{part}. Branches and checkpoints are kept: the same command goes on from there.")
+            raise
     return _replaced(study, places)
 
 

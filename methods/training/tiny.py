@@ -64,8 +64,8 @@ def make_tokenizer(documents: Iterable[tuple[str, str]], size: Size | None = Non
     counts = Counter(word for found in tasks.values() for word in found)
     needed = max(size.share * len(tasks), 2 if len(tasks) > 1 else 1)
     common = sorted((word for word, n in counts.items() if n >= needed), key=lambda word: (-counts[word], word))
-    digits = [str(n) for n in range(30)]
     rare = sorted({piece for text in closed for piece, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))})
+    digits = [str(n) for n in range(30 if rare else 10)]  # closed views count steps
     known = list(dict.fromkeys([*SPECIAL, *digits, *common, *rare]))[: size.vocabulary]
     core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(known)}, unk_token=UNKNOWN))
     core.normalizer, core.pre_tokenizer = normalizer, splitter
