@@ -151,7 +151,7 @@ def _attempt(file: RecordFile, key: str) -> int:
 
 def work(spec: CollectSpec, throughput: Throughput, task_id: str, trajectory: int, attempt: int) -> dict[str, Any]:
     """One unit in this worker; whatever happens, a record."""
-    shield_worker()
+    shield_worker()  # Ctrl-C is the parent's business
     try:
         bench = kept((spec, throughput), lambda: _bench(spec, throughput))
         record = collect_unit(bench, task_id, trajectory, attempt)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
 
 GOAL = re.compile(r"^(?:request|task|goal|instruction|customer|user)\s*:\s*(.*)$", re.IGNORECASE)
 DONE = re.compile(
@@ -67,8 +68,22 @@ def facts(view: str) -> Facts:
     return Facts(goals, tuple(dict.fromkeys(words(" ".join(goals)))), tuple(done), lines, tuple(raw[last:]))
 
 
+def _own(view: str) -> ModuleType | None:
+    """The module that reads this kind of view, where one kind is worth a module."""
+    from methods.judges import focus_alfworld, focus_retail
+
+    return next((module for module in (focus_alfworld, focus_retail) if module.applies(view)), None)
+
+
+def closed(view: str) -> bool:
+    """Whether a view's focused form has closed words only, none that its own task alone would have."""
+    return _own(view) is not None
+
+
 def focus_state(view: str) -> str:
     """The state in a line: goal, what of it is untouched, what was done for it, last actions, what is seen now."""
+    if own := _own(view):
+        return str(own.focus_state(view))
     seen = facts(view)
     goal_words = set(seen.goal_words)
     touched = {word for action in seen.done for word in words(action)}
@@ -90,6 +105,8 @@ def focus_state(view: str) -> str:
 
 def focus_action(view: str, action: str) -> str:
     """A candidate in a line: its text, times tried, goal words it names, goal words beside where it was last seen."""
+    if own := _own(view):
+        return str(own.focus_action(view, action))
     mark = _mark(facts(view), action)
     parts = [_short(action)]
     parts += [f"tried {min(mark.tried, 3)}"] if mark.tried else []
@@ -100,6 +117,8 @@ def focus_action(view: str, action: str) -> str:
 
 def focus_versus(view: str, first: str, second: str) -> str:
     """How two candidates differ, such as `match A | tried B`: which one has more of what `focus_action` counts."""
+    if own := _own(view):
+        return _unshared(own.focus_action(view, first), own.focus_action(view, second))
     seen = facts(view)
     one, other = _mark(seen, first), _mark(seen, second)
     counts = {
@@ -111,6 +130,12 @@ def focus_versus(view: str, first: str, second: str) -> str:
     }
     unequal = {name: "A" if left > right else "B" for name, (left, right) in counts.items() if left != right}
     return " | ".join(f"{name} {which}" for name, which in unequal.items())
+
+
+def _unshared(first: str, second: str) -> str:
+    """What holds of one candidate alone, each a single word: `goleavinga` says that A goes and would leave."""
+    one, other = ({head, *(head + mark for mark in marks)} for head, *marks in (first.split(), second.split()))
+    return " ".join([*(f"{word}a" for word in sorted(one - other)), *(f"{word}b" for word in sorted(other - one))])
 
 
 @dataclass(frozen=True, slots=True)

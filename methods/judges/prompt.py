@@ -123,6 +123,7 @@ class Encoder:
     def __init__(self, tokenizer: Any, prompt: Prompt) -> None:
         self.tokenizer = tokenizer
         self.prompt = prompt
+        self._letters: tuple[int, int, int] | None = None
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": _MARK})
         text = tokenizer.apply_chat_template(
@@ -149,10 +150,14 @@ class Encoder:
 
     def letters(self) -> tuple[int, int, int]:
         """Ids of A, B and T. Raises `UsageError` when one of them is not a single token."""
-        found = [self.ids(letter) for letter in "ABT"]
-        if any(len(ids) != 1 for ids in found):
-            raise UsageError(f"This tokenizer has no single tokens for A, B and T ({found}); take another base model.")
-        return found[0][0], found[1][0], found[2][0]
+        if self._letters is None:  # asked for at each vote
+            found = [self.ids(letter) for letter in "ABT"]
+            if any(len(ids) != 1 for ids in found):
+                raise UsageError(
+                    f"This tokenizer has no single tokens for A, B and T ({found}); take another base model."
+                )
+            self._letters = found[0][0], found[1][0], found[2][0]
+        return self._letters
 
 
 def shorten(prefix: list[int], limit: int, block: int = 256) -> tuple[list[int], int]:

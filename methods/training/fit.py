@@ -66,6 +66,7 @@ def steps_of(settings: Settings, rows: int) -> int:
 def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitted:
     """Train, or go on from the last checkpoint in `job.folder`; the weights of the best evaluation are kept."""
     from transformers import PrinterCallback
+    from transformers.utils import logging
 
     total = steps_of(settings, len(job.train))
     arguments = _arguments(job, settings, total)
@@ -80,8 +81,12 @@ def fit(job: Job, settings: Settings, progress: Progress | None = None) -> Fitte
     )
     made.remove_callback(PrinterCallback)
     last = _last_checkpoint(job.folder)
-    wall, cpu = time.perf_counter(), time.process_time()
-    made.train(resume_from_checkpoint=str(last) if last else None)
+    wall, cpu, loud = time.perf_counter(), time.process_time(), logging.get_verbosity()
+    logging.set_verbosity_error()  # tied weights are not in a checkpoint twice, and it warns of that
+    try:
+        made.train(resume_from_checkpoint=str(last) if last else None)
+    finally:
+        logging.set_verbosity(loud)
     return Fitted(
         made.model,
         list(made.state.log_history),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from harness.errors import UsageError, nearest
 
-RECIPE = 4  # raised by hand when code changes what comes out of the same settings
+RECIPE = 5  # raised by hand when code changes what comes out of the same settings
 Autocast = Literal["auto", "none", "bf16"]
 
 

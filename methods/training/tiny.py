@@ -45,10 +45,11 @@ class Size:
 DEFAULT = Size()
 
 
-def make_tokenizer(documents: Iterable[tuple[str, str]], size: Size | None = None) -> Any:
+def make_tokenizer(documents: Iterable[tuple[str, str]], size: Size | None = None, closed: Iterable[str] = ()) -> Any:
     """A word tokenizer from (task, text) documents, with one token for each of A, B and T.
 
-    A word is known when a good share of the tasks (`size.share`) have it; all others are one unknown word.
+    A word is known when a good share of the tasks (`size.share`) have it; all others are one unknown word.  Words of
+    the texts in `closed`, views that name nothing of their own task, are known however rare.
     """
     from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -63,8 +64,9 @@ def make_tokenizer(documents: Iterable[tuple[str, str]], size: Size | None = Non
     counts = Counter(word for found in tasks.values() for word in found)
     needed = max(size.share * len(tasks), 2 if len(tasks) > 1 else 1)
     common = sorted((word for word, n in counts.items() if n >= needed), key=lambda word: (-counts[word], word))
-    digits = [str(n) for n in range(10)]
-    known = list(dict.fromkeys([*SPECIAL, *digits, *common]))[: size.vocabulary]
+    rare = sorted({piece for text in closed for piece, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))})
+    digits = [str(n) for n in range(30 if rare else 10)]  # closed views count steps
+    known = list(dict.fromkeys([*SPECIAL, *digits, *common, *rare]))[: size.vocabulary]
     core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(known)}, unk_token=UNKNOWN))
     core.normalizer, core.pre_tokenizer = normalizer, splitter
     core.add_tokens([AddedToken(letter, single_word=True, normalized=False) for letter in LETTERS])

@@ -18,13 +18,6 @@ Page now: results page 1, 39 found
 B00AAAAAA1 | Men's Tee - Elastic Waist | $152.1
 B00AAAAAA2 | Women's Short - Slim Fit | $52.1
 Possible actions: click[back to search], click[b00aaaaaa1], click[b00aaaaaa2]"""
-ALFWORLD = """Task: put a clean mug in cabinet.
-Observation: You are in the middle of a room. Looking quickly around you, you see a cabinet 1, a sinkbasin 1.
-Action: go to cabinet 1
-Observation: The cabinet 1 is open. In it, you see a plate 2.
-Action: go to sinkbasin 1
-Observation: On the sinkbasin 1, you see a mug 3.
-Admissible commands: go to cabinet 1; take mug 3 from sinkbasin 1"""
 RETAIL = """You are the customer service agent of an online shop.
 Conversation
 Customer: Please cancel order #W42.
@@ -62,12 +55,6 @@ def test_what_sets_two_candidates_apart() -> None:
     assert focus_versus(WEBSHOP, "click[b00aaaaaa2]", "click[b00aaaaaa1]") == "near A | tried B | dear B | cheap A"
     assert focus_versus(WEBSHOP, "click[x]", "click[y]") == ""
     assert Prompt(candidates="{versus}{first}{second}", style="focused").pair(WEBSHOP, "a", "b") == "ab"
-
-
-def test_alfworld_focus() -> None:
-    assert focus_action(ALFWORLD, "take mug 3 from sinkbasin 1") == "take mug 3 from sinkbasin 1 | match 1"
-    assert "tried 1" in focus_action(ALFWORLD, "go to cabinet 1")
-    assert "now Observation: On the sinkbasin 1, you see a mug 3." in focus_state(ALFWORLD)
 
 
 def test_retail_focus() -> None:

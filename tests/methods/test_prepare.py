@@ -89,3 +89,39 @@ def test_trained_once_found_again_and_used(tmp_path: Path) -> None:
     summary = run_study(ready, tmp_path / "results", live=False)
     assert summary.exit_status == 0
     assert summary.counts["done"] == 6
+
+
+def test_a_source_actor_may_be_the_recipes_own(tmp_path: Path) -> None:
+    inline = "actor: {plugin: simulated, params: {competence: weak}}, tasks"
+    named, own = (recipes(study(tmp_path, *change))["mock"] for change in ([], [("actor: weak, tasks", inline)]))
+    assert own.hash == named.hash
+    strong = inline.replace("weak", "strong")
+    assert recipes(study(tmp_path, ("actor: weak, tasks", strong)))["mock"].hash != named.hash
+    with pytest.raises(UsageError, match=r"training\.mock\.actor"):
+        recipes(study(tmp_path, ("actor: weak, tasks", "actor: {params: {}}, tasks")))
+
+
+def test_an_interrupted_preparation_goes_on_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from methods.training import steps as module
+
+    said: list[str] = []
+    real, calls = module.collect, []
+
+    def interrupted(spec: object, out: Path, throughput: object, progress: object) -> object:
+        def stop(done: int, total: int, record: object) -> None:
+            calls.append(done)
+            if done == 3:
+                raise KeyboardInterrupt
+
+        return real(spec, out, throughput, stop)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "collect", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(study(tmp_path), say=said.append)
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        prepare(study(tmp_path), say=said.append)
+    monkeypatch.setattr(module, "collect", lambda *args: real(*args[:3], lambda done, *_: calls.append(done)))
+    calls.clear()
+    module.collected(recipes(study(tmp_path))["mock"], said.append)
+    assert calls == [1, 2, 3, 4, 5, 6]  # twelve tasks, two interruptions after three each
