@@ -39,7 +39,9 @@ def test_it_says_what_it_is_for(name: str) -> None:
     assert study.title
     assert study.fills
     assert study.hours
-    simulated = any(part.plugin == "simulated" for part in study.actors.values())
+    sources = [recipe["actor"] for recipe in study.training.values()]
+    plugins = {part.plugin for part in study.actors.values()} | {one["plugin"] for one in sources if isinstance(one, dict)}
+    simulated = "simulated" in plugins
     assert simulated == ("imulated" in study.title + study.notes)
     recipes(study)
 
