@@ -23,9 +23,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from harness.models.weights import Loaded, load
 from methods.judges.engine import GPU_BATCH, Engine
 from methods.judges.prompt import FOCUSED, Encoder, Prompt
-from methods.judges.weights import Loaded, load
 
 THINGS = ("mug", "apple", "plate", "knife", "book", "towel", "candle", "laptop", "pen", "bowl")
 PLACES = ("cabinet", "drawer", "shelf", "fridge", "countertop", "sinkbasin", "dresser", "desk")

@@ -1,10 +1,9 @@
 """Local generation with transformers: requests of threads that wait at the same time become one batch.
 
-There is no engine thread: whoever finds the model free takes all that is queued (up to `batch_size`) and does it for
-everybody.  Sampling draws from a stream for each row (Gumbel noise on the logits, then the largest), so what a row
-samples depends on its own seed and never on its neighbours; only the rounding of a batched matrix product can differ.
-Counts of tokens are the model's own.  Choosing among given texts scores each by its whole log-probability, the end of
-the turn included, with the prompt's key-value cache made once.
+`Batcher` joins up to `batch_size` requests that are sampled alike.  Sampling draws from a stream for each row (Gumbel
+noise on the logits, then the largest), so what a row samples depends on its own seed and never on its neighbours; only
+the rounding of a batched matrix product can differ.  Counts of tokens are the model's own.  Choosing among given texts
+scores each by its whole log-probability, the end of the turn included, with the prompt's key-value cache made once.
 """
 
 from __future__ import annotations
@@ -12,13 +11,15 @@ from __future__ import annotations
 import inspect
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from harness.models import weights
 from harness.models.answer import Completion
+from harness.models.batcher import Batcher
 from harness.models.errors import ContextTooLong, ModelTimeout
 from harness.models.sampling import row_noise
 from harness.models.threads import cap
@@ -37,18 +38,25 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
 
-@dataclass(eq=False)
-class Job:
-    """One request on its way."""
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A request to continue `tokens`."""
 
     tokens: list[int]
     sampling: Sampling
     seed: int
-    deadline: float | None
-    queued: float = field(default_factory=time.monotonic)
-    done: bool = False
-    result: Completion | None = None
-    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A request for the log-probability of each of `rows` after `tokens`."""
+
+    tokens: list[int]
+    rows: list[list[int]]
+
+
+Ask = Writing | Scoring
+Answer = Completion | list[float]
 
 
 class LocalModel:
@@ -65,10 +73,7 @@ class LocalModel:
         self.tokenizer.padding_side = "left"  # so that all rows end where generation begins
         self.tokenizer.pad_token_id = loaded.pad
         self.batch_size = batch_size
-        self.batches: list[int] = []  # sizes of the batches so far
-        self._queue: list[Job] = []
-        self._busy = False
-        self._changed = threading.Condition()
+        self._batcher: Batcher[Ask, Answer] = Batcher(self._run, self._fits)
 
     def encode(self, messages: Sequence[Message], begin: str = "", **template: Any) -> list[int]:
         """Token ids of a chat up to where the answer begins; `begin` is text the answer starts with."""
@@ -87,84 +92,62 @@ class LocalModel:
 
         Raises:
             ContextTooLong: they do not fit.
-            ModelTimeout: the deadline passed before its batch began.
+            ModelTimeout: the deadline passed before the answer came.
         """
         if len(tokens) + sampling.max_tokens > self.context():
             raise ContextTooLong(f"{self.name}: {len(tokens)} tokens and {sampling.max_tokens} to come do not fit")
-        job = Job(tokens, sampling, seed, deadline)
-        with self._changed:
-            self._queue.append(job)
-            self._changed.wait_for(lambda: job.done or not self._busy)
-            batch = [] if job.done else self._take(job)
-        if batch:
-            self._lead(batch)
-        if job.error is not None:
-            raise job.error
-        if job.result is None:
-            raise RuntimeError("a batch ended without a result")
-        return job.result
-
-    def _take(self, own: Job) -> list[Job]:
-        """Own the model, and what is queued and fits one batch with `own`; the lock is held."""
-        self._busy = True
-        others = [job for job in self._queue if job is not own and job.sampling == own.sampling]
-        batch = [own, *others[: self.batch_size - 1]]
-        self._queue = [job for job in self._queue if job not in batch]
-        return batch
-
-    def _release(self, batch: Sequence[Job] = ()) -> None:
-        with self._changed:
-            self._busy = False
-            for job in batch:
-                job.done = True
-            self._changed.notify_all()
-
-    def _lead(self, batch: Sequence[Job]) -> None:
-        """Do a batch for everybody in it."""
-        late = [job for job in batch if job.deadline is not None and time.monotonic() > job.deadline]
-        for job in late:
-            job.error = ModelTimeout(f"{self.name}: the deadline passed in the queue")
-        todo = [job for job in batch if job not in late]
         try:
-            if todo:
-                self._run(todo)
-        except BaseException as error:  # each of the waiting threads has to hear of it
-            for job in todo:
-                job.error = error
-            raise
-        finally:
-            self._release(batch)
+            answer, waited = self._batcher(Writing(tokens, sampling, seed), deadline)
+        except TimeoutError as error:
+            raise ModelTimeout(f"{self.name}: {error}") from error
+        found = cast(Completion, answer)
+        return replace(found, usage=replace(found.usage, waited_s=waited))
 
-    def _run(self, jobs: Sequence[Job]) -> None:
+    @property
+    def batches(self) -> Counter[int]:
+        """How many batches there were of each size."""
+        return self._batcher.sizes
+
+    def _fits(self, asks: list[Ask]) -> bool:
+        """Texts to write share a batch when they are sampled alike; a scoring is a batch by itself."""
+        alike = {ask.sampling if isinstance(ask, Writing) else None for ask in asks}
+        return len(asks) <= self.batch_size and len(alike) == 1 and None not in alike
+
+    def _run(self, asks: list[Ask]) -> list[Answer]:
+        written = [ask for ask in asks if isinstance(ask, Writing)]
+        if written:
+            return list(self._write(written))
+        return [self._scores(ask) for ask in asks if isinstance(ask, Scoring)]
+
+    def _write(self, asks: list[Writing]) -> list[Completion]:
         import torch
 
-        began, sampling = time.monotonic(), jobs[0].sampling
-        self.batches.append(len(jobs))
-        padded = self.tokenizer.pad({"input_ids": [job.tokens for job in jobs]}, return_tensors="pt")
+        began, sampling = time.monotonic(), asks[0].sampling
+        padded = self.tokenizer.pad({"input_ids": [ask.tokens for ask in asks]}, return_tensors="pt")
         padded = padded.to(self.model.device)
         options: dict[str, Any] = {"do_sample": False, "max_new_tokens": sampling.max_tokens}
         options["pad_token_id"] = self.tokenizer.pad_token_id
         if sampling.stop:
             options |= {"stop_strings": list(sampling.stop), "tokenizer": self.tokenizer}
         if sampling.temperature > 0:
-            seeds = [job.seed for job in jobs]
+            seeds = [ask.seed for ask in asks]
             options["logits_processor"] = [row_noise(seeds, sampling.temperature, sampling.top_p)]
         with torch.inference_mode():
             out = self.model.generate(**padded, **options)
         seconds = time.monotonic() - began
-        for job, row in zip(jobs, out[:, padded["input_ids"].shape[1] :].tolist(), strict=True):
-            job.result = self._completion(job, row, began - job.queued, seconds)
+        rows = out[:, padded["input_ids"].shape[1] :].tolist()
+        return [self._completion(ask, row, seconds) for ask, row in zip(asks, rows, strict=True)]
 
-    def _completion(self, job: Job, row: list[int], waited: float, seconds: float) -> Completion:
+    def _completion(self, ask: Writing, row: list[int], seconds: float) -> Completion:
         ends = _ends(self.model, self.tokenizer)
         length = next((index + 1 for index, token in enumerate(row) if token in ends), len(row))
         finish = "stop" if length < len(row) or (row and row[-1] in ends) else "length"
         text = self.tokenizer.decode(row[:length], skip_special_tokens=True)
-        for stop in job.sampling.stop:
+        for stop in ask.sampling.stop:
             if stop in text:
                 text, finish = text[: text.index(stop)], "stop"
         reasoning = None if "<think>" in text else 0  # whoever thinks in the text does not say how much
-        usage = Usage(1, len(job.tokens), length, 0, reasoning, waited)
+        usage = Usage(1, len(ask.tokens), length, 0, reasoning)
         return Completion(text, finish=finish, usage=usage, model=self.name, seconds=seconds)
 
     def score(self, tokens: list[int], texts: Sequence[str]) -> tuple[list[float], Usage]:
@@ -178,21 +161,13 @@ class LocalModel:
         longest = max(len(row) for row in rows)
         if len(tokens) + longest > self.context():
             raise ContextTooLong(f"{self.name}: {len(tokens)} tokens and {longest} of an action do not fit")
-        queued = time.monotonic()
-        with self._changed:
-            self._changed.wait_for(lambda: not self._busy)
-            self._busy = True
-        began = time.monotonic()
-        try:
-            values = [
-                value
-                for start in range(0, len(rows), self.batch_size)
-                for value in self._score(tokens, rows[start : start + self.batch_size])
-            ]
-        finally:
-            self._release()
+        values, waited = self._batcher(Scoring(tokens, rows))
         # Scored tokens count as prompt: they were read, not written.
-        return values, Usage(1, len(tokens) + sum(map(len, rows)), 0, 0, 0, began - queued)
+        return cast(list[float], values), Usage(1, len(tokens) + sum(map(len, rows)), 0, 0, 0, waited)
+
+    def _scores(self, ask: Scoring) -> list[float]:
+        parts = [ask.rows[start : start + self.batch_size] for start in range(0, len(ask.rows), self.batch_size)]
+        return [value for part in parts for value in self._score(ask.tokens, part)]
 
     def _score(self, tokens: list[int], rows: Sequence[list[int]]) -> list[float]:
         import torch

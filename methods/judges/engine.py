@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.models.batcher import Batcher
+from harness.models.weights import Loaded
 from methods.judges.pack import Row, pack
-from methods.judges.weights import Loaded
 
 MOST = 64  # suffixes of one question in one forward pass
 GPU_BATCH = 32_768  # tokens in one forward pass of several questions

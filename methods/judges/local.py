@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from harness.models.weights import Kind, load
 from harness.records import Usage
 from methods.judges.engine import Engine
 from methods.judges.prompt import FILE, Encoder, Prompt, load_prompt, shorten
-from methods.judges.weights import Kind, load
 
 
 @dataclass(frozen=True, slots=True)

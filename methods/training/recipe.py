@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.models.weights import Kind, load_parts, need_torch, pad_id, pick_device, resolve
 from methods.judges.focus import closed
 from methods.judges.prompt import FILE, Encoder, Prompt, load_prompt
-from methods.judges.weights import Kind, load_parts, need_torch, pad_id, pick_device, resolve
 from methods.training import tiny
 from methods.training.artefact import (
     CARD,

@@ -61,16 +61,18 @@ def test_threads_that_wait_together_are_one_batch(model: Any) -> None:
     sampling = Sampling(0.0, 1.0, 8)
     tokens = model.encode(REQUEST)
     alone = model.generate(tokens, sampling, 0)
-    before = len(model.batches)
-    model._busy = True  # as if a batch were running until all six wait
+    before, batcher = Counter(model.batches), model._batcher
+    batcher._busy = True  # as if a batch were running until all six wait
     with ThreadPoolExecutor(6) as pool:
         running = [pool.submit(model.generate, tokens, sampling, seed) for seed in range(6)]
-        while len(model._queue) < 6:
+        while len(batcher._queue) < 6:
             time.sleep(0.01)
-        model._release()
+        with batcher._changed:
+            batcher._busy = False
+            batcher._changed.notify_all()
         answers = [one.result() for one in running]
     assert {answer.text for answer in answers} == {alone.text}
-    assert model.batches[before:] == [4, 2]
+    assert model.batches - before == {4: 1, 2: 1}
     assert all(answer.usage.prompt == len(tokens) for answer in answers)
     assert alone.usage.completion is not None
     assert 0 < alone.usage.completion <= 8

@@ -13,12 +13,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from harness.models.weights import Loaded, pick_device, pick_dtype  # noqa: E402
 from harness.protocols import Question  # noqa: E402
 from harness.records import Action, DecisionState, Observation  # noqa: E402
 from methods.judges.comparator import LocalComparator  # noqa: E402
 from methods.judges.critic import LocalCritic  # noqa: E402
 from methods.judges.engine import CPU_MB, GPU_BATCH, GPU_MB, Ask, Engine  # noqa: E402
-from methods.judges.weights import Loaded, pick_device, pick_dtype  # noqa: E402
 from methods.training import tiny  # noqa: E402
 from tests.judges.test_engine import check  # noqa: E402
 from tests.training.helpers import COLOURS, tiny_comparator, view_of  # noqa: E402

@@ -10,9 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from harness.models.weights import Loaded  # noqa: E402
 from methods.judges.engine import Engine, _common  # noqa: E402
 from methods.judges.pack import Row, pack  # noqa: E402
-from methods.judges.weights import Loaded  # noqa: E402
 from tests.training.helpers import COLOURS, tiny_comparator, view_of  # noqa: E402
 
 pytestmark = pytest.mark.models

@@ -135,7 +135,7 @@ def test_nothing_is_loaded_before_the_first_question() -> None:
 @pytest.mark.slow
 def test_smollm2_shared_prefill_equals_full_prompts_over_an_episode() -> None:
     from benchmarks.judge_prefill import STATE, Bench, agreement, views
-    from methods.judges.weights import load
+    from harness.models.weights import load
 
     bench = Bench(load("smollm2", dtype="float32"))
     assert 350 < len(bench.encoder.prefix(views(1)[STATE])) < 550

@@ -161,7 +161,7 @@ def test_no_data_is_a_message(tmp_path) -> None:
 
 
 def test_a_saved_judge_reads_text_as_it_did_in_training(tmp_path) -> None:
-    from methods.judges.weights import load
+    from harness.models.weights import load
 
     made = train_comparator(rows_of(6), tmp_path / "judge", settings=preset("tiny").changed(**SMALL, most_steps=2))
     tokens = load(str(made.folder)).tokenizer.tokenize("Request: I want A lamp, a RED zebra!")
