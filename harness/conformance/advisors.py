@@ -142,8 +142,13 @@ SOURCE_CHECKS = (draws_by_seed,)
 
 
 def answers_each_pair(judge: Any) -> None:
-    """One valid answer for each pair or action, the same when asked again."""
+    """One valid answer for each pair or action, or words for an adviser; the same when asked again."""
     desk = mock_desk()
+    if hasattr(judge, "feedback"):
+        said = [judge.feedback("Be brief.", desk.question().view, 0, None) for _ in range(2)]
+        require(all(isinstance(text, str) and isinstance(usage, Usage) for text, usage in said), "not (words, usage)")
+        require(said[0][0] == said[1][0], "two calls with one seed differ")
+        return
     environment = MockEnvironment()
     environment.reset("test-0", 0)
     question = Question(desk.state, desk.question().view, environment.oracle() if judge.needs_oracle else None)
