@@ -39,7 +39,7 @@ methods:
 seeds: [0]
 throughput: {backend: sequential}
 """
-MADE = ("branches/*.parquet", "pairs/*.parquet", "comparator/*.safetensors", "critic/*.safetensors")
+MADE = {"branches": "*.parquet", "pairs": "*.parquet", "comparator": "*.safetensors", "critic": "*.safetensors"}
 
 
 def decided(results: Path, digits: int | None) -> dict[str, bytes]:
@@ -73,8 +73,12 @@ def run(folder: Path, cache: Path, patch: pytest.MonkeyPatch, backend: str = "{b
 
 def made(folder: Path) -> dict[str, bytes]:
     """Branches, pairs and weights in the cache that is set."""
-    place = recipes(load_study(folder / "same.yaml"))["webshop"].folder
-    return {str(path.relative_to(place)): path.read_bytes() for part in MADE for path in sorted(place.glob(part))}
+    one = recipes(load_study(folder / "same.yaml"))["webshop"]
+    return {
+        f"{part}/{path.name}": path.read_bytes()
+        for part, kind in MADE.items()
+        for path in sorted(one.part(part).glob(kind))
+    }
 
 
 @pytest.mark.models
