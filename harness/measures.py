@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UsageError
 
@@ -68,16 +69,31 @@ def read_measure(results: Path, name: str) -> Measure | None:
     """A measure, or None when it was not made yet. Raises `UsageError` for a damaged or newer file."""
     path = results / FOLDER / f"{name}.json"
     if not _plain(name):
-        raise UsageError(f"A measure's name is a plain word, not {name!r}.")
+        raise UsageError(f"{path}: a measure's name is a plain word, not {name!r}. Move or rename the file.")
     if not path.exists():
         return None
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] > SCHEMA:
             raise UsageError(f"{path}: written by a newer cota-bench (schema {data['schema']}, known: {SCHEMA})")
-        return Measure(str(data["measure"]), tuple(data["rows"]), str(data["made_by"]), tuple(data["notes"]))
-    except (ValueError, KeyError, TypeError) as error:
+        return _checked(name, data)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path}: damaged ({error}). Delete it and run the command that made it again.") from error
+
+
+def _checked(name: str, data: Mapping[str, Any]) -> Measure:
+    """A measure from JSON. Raises ValueError where it is none: another name, rows that are not flat, NaN, no notes."""
+    rows, notes = data["rows"], data["notes"]
+    if data["measure"] != name:
+        raise ValueError(f"it holds the measure {data['measure']!r}")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("rows: a list of objects is needed")
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise ValueError("notes: a list of texts is needed")
+    for column, value in ((column, value) for row in rows for column, value in row.items()):
+        if not isinstance(value, Cell) or (isinstance(value, float) and not math.isfinite(value)):
+            raise ValueError(f"{column} is {value!r}; a text, a finite number, true, false or null is needed")
+    return Measure(name, tuple(rows), str(data["made_by"]), tuple(notes))
 
 
 def _plain(name: str) -> bool:

@@ -11,6 +11,7 @@ from reports.performance import Performance
 from reports.table import INCOMPLETE, number
 
 SHOWN: Final = 12
+SIMULATED: Final = "SIMULATED: "
 AVG_T: Final = (
     "Avg. T is the summed working time of the method's episodes over that of the paired baseline episodes (same actor, "
     "environment, task and seed; wall time less what was waited in queues)."
@@ -59,7 +60,7 @@ def simulated(parts: Iterable[str]) -> str:
         return ""
     what = ", ".join(names)
     more = " The actor is a script with a stated competence, not a language model." if "actor" in names else ""
-    return f"SIMULATED: {what}.{more} These numbers are not comparable with published ones."
+    return f"{SIMULATED}{what}.{more} These numbers are not comparable with published ones."
 
 
 def simulated_in(source: Tracked) -> list[str]:

@@ -105,7 +105,8 @@ def _flips(found: Comparison) -> Table:
         body=[[*map(Entry, place), *(Entry(str(flipped[place][kind])) for kind in KINDS)] for place in order],
         caption=[
             f"Pairs of all actors and seeds; {len(by_task) - len(flipped)} of {len(by_task)} tasks end alike and are "
-            "left out."
+            "left out.",
+            *filter(None, [caption.simulated(found.simulated)]),
         ],
         data=[
             {
@@ -153,7 +154,7 @@ def show(found: Comparison, console: Console) -> None:
         console.print()
         console.print(listed)
     more = f" {len(flips.body) - TASKS} more flips: see --out." if len(flips.body) > TASKS else ""
-    console.print(Text(" ".join(flips.caption) + more, style="dim"))
+    console.print(Text(flips.caption[0] + more, style="dim"))
 
 
 def _plain(title: str) -> RichTable:

@@ -96,7 +96,7 @@ def audit(
     """
     spec, throughput = spec or AuditSpec(), throughput or Throughput()
     cells = {cell.key: cell for cell in plan.cells}
-    chosen, weights = _choose(folder, cells, spec)
+    chosen, weights, simulated = _choose(folder, cells, spec)
     identity = digest([spec.continuations, sorted(cells)])[:16]
     with RecordFile(out / "audit.jsonl.gz") as file:
         todo = [(job,) for job in _jobs(study, folder, cells, chosen, spec) if not _finished(file, job, identity)]
@@ -104,7 +104,7 @@ def audit(
             file.append(record | {"audit": identity})
             if progress is not None:
                 progress(done, len(todo), record)
-        report = _report(file, cells, chosen, weights, spec)
+        report = _report(file, cells, chosen, weights, spec, simulated)
     for name, text in (("audit.json", json.dumps(report.found, indent=1, allow_nan=False)), ("audit.md", report.text)):
         draft = out / f".{name}.{os.getpid()}"
         draft.write_text(text + "\n", encoding="utf-8")
@@ -113,6 +113,7 @@ def audit(
 
 
 Weights = dict[str, dict[bool, float]]
+Simulated = dict[str, set[str]]
 
 
 def label_of(cell: Cell) -> str:
@@ -120,12 +121,17 @@ def label_of(cell: Cell) -> str:
     return f"{cell.method} / {cell.actor} / {cell.environment}"
 
 
-def _choose(folder: Path, cells: Mapping[str, Cell], spec: AuditSpec) -> tuple[dict[str, list[Ref]], Weights]:
-    """Sampled reviews and their weights, by label."""
+def _choose(
+    folder: Path, cells: Mapping[str, Cell], spec: AuditSpec
+) -> tuple[dict[str, list[Ref]], Weights, Simulated]:
+    """Sampled reviews, their weights, and what was simulated, by label."""
     every: dict[str, list[Ref]] = {}
+    simulated: Simulated = {}
     for episode in read_episodes(folder):
         if episode.cell in cells:
-            every.setdefault(label_of(cells[episode.cell]), []).extend(refs(episode))
+            label = label_of(cells[episode.cell])
+            every.setdefault(label, []).extend(refs(episode))
+            simulated.setdefault(label, set()).update(episode.simulated)
     every = {label: found for label, found in every.items() if found}
     if not every:
         raise UsageError(
@@ -133,7 +139,8 @@ def _choose(folder: Path, cells: Mapping[str, Cell], spec: AuditSpec) -> tuple[d
             "Asym-AC compare no candidates and cannot be audited."
         )
     drawn = {label: sample(found, spec.fired, spec.quiet, spec.seed) for label, found in sorted(every.items())}
-    return {label: chosen for label, (chosen, _) in drawn.items()}, {label: w for label, (_, w) in drawn.items()}
+    weights = {label: weight for label, (_, weight) in drawn.items()}
+    return {label: chosen for label, (chosen, _) in drawn.items()}, weights, simulated
 
 
 def _jobs(
@@ -197,6 +204,7 @@ def _report(
     chosen: Mapping[str, Sequence[Ref]],
     weights: Weights,
     spec: AuditSpec,
+    simulated: Simulated,
 ) -> AuditReport:
     found: dict[str, dict[str, Any]] = {}
     dropped: dict[str, int] = {}
@@ -210,8 +218,11 @@ def _report(
                 dropped[reason] = dropped.get(reason, 0) + number
             items += [_item(one, cells[one["cell"]], weights[label]) for one in record["items"]]
         cell = cells[some[0].cell]
-        found[label] = statistics(items, _margin(cell, spec), spec.seed)
-    notes = [f"Left out: {number} reviews, {reason}." for reason, number in sorted(dropped.items())]
+        found[label] = statistics(items, _margin(cell, spec), spec.seed) | {"simulated": sorted(simulated[label])}
+    parts = sorted({part for label in found for part in simulated[label]})
+    said = f"SIMULATED: {', '.join(parts)}. These numbers are not comparable with published ones."
+    notes = [said] if parts else []
+    notes += [f"Left out: {number} reviews, {reason}." for reason, number in sorted(dropped.items())]
     notes += [f"{failed} episodes could not be audited; run the same command again."] if failed else []
     return AuditReport(found, dropped, failed, "\n".join([markdown(found), *notes]))
 

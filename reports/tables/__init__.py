@@ -8,8 +8,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 
+from reports import caption
 from reports.frames import Tracked
 from reports.table import Table
 
@@ -37,6 +39,13 @@ def _built(source: Tracked) -> list[tuple[ModuleType, Table | None]]:
         names = [info.name for info in pkgutil.iter_modules(__path__)]
         modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
         modules.sort(key=lambda module: (module.ORDER, module.__name__))
-        source.memo["tables"] = [(module, module.build(source)) for module in modules]
+        source.memo["tables"] = [(module, _said(source, module.build(source))) for module in modules]
     built: list[tuple[ModuleType, Table | None]] = source.memo["tables"]
     return built
+
+
+def _said(source: Tracked, table: Table | None) -> Table | None:
+    """The table with what is simulated in its caption, whether or not its file thought of it: it may be shown alone."""
+    if table is None or any(text.startswith(caption.SIMULATED) for text in (*table.caption, *table.notes)):
+        return table
+    return replace(table, caption=[*table.caption, *caption.simulated_in(source)])

@@ -162,7 +162,10 @@ def test_a_good_judge_helps_a_wrong_one_hurts_and_the_audit_sees_it(tmp_path: Pa
     seen: list[int] = []
     again = audit(study, plan_cells(study), folder, out, spec, sequential, lambda *found: seen.append(1))
     assert (again.found, seen) == (report.found, [])
-    assert "cota / simulated / mock" in (out / "audit.md").read_text()
+    text = (out / "audit.md").read_text()
+    assert "cota / simulated / mock" in text
+    assert "SIMULATED: actor, environment." in text
+    assert cota["simulated"] == ["actor", "environment"]
     with pytest.raises(UsageError, match="no review with candidates"):
         audit(study, plan_cells(study), tmp_path / "empty", out, spec, sequential)
     _check_after(folder)

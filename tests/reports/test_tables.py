@@ -154,6 +154,16 @@ def test_unscored_tasks_are_reported_apart(tmp_path: Path) -> None:
     assert "origin x weak x retail 1" in text
 
 
+def test_every_table_says_what_is_simulated(tmp_path: Path) -> None:
+    """Each may be shown alone."""
+    made = list(build_all(study(tmp_path, planned_cells())))
+    assert len(made) > 5
+    for table in made:
+        assert sum(text.startswith("SIMULATED: ") for text in (*table.caption, *table.notes)) == 1, table.name
+    real = study(tmp_path / "real", planned_cells(), lambda cell, task: make_episode(cell, task, simulated=()))
+    assert not any("SIMULATED" in " ".join(table.caption) for table in build_all(real))
+
+
 def test_simulated_is_said_and_skipped_cells_have_a_reason(tmp_path: Path) -> None:
     cells = planned_cells(seeds=(0,), tasks=2, **SMALL)
     cells = [replace(c, skipped="no judge for this one") if c.method == "cota" else c for c in cells]
