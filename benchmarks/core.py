@@ -6,6 +6,7 @@ taken side by side in this run.
 
 from __future__ import annotations
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -143,13 +144,21 @@ def webshop_clicks() -> Iterator[Figure]:
 
 
 def start_up() -> Iterator[Figure]:
-    """Wall seconds of `cota-bench --help`, least of seven (start-up is what a user waits for)."""
-    times = []
+    """Seconds of `cota-bench --help`, least of seven (start-up is what a user waits for)."""
+    walls, cpus = [], []
     for _ in range(7):
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), children_s()
         subprocess.run([sys.executable, "-m", "harness.cli", "--help"], capture_output=True, check=True)
-        times.append(time.perf_counter() - began)
-    yield Figure("start-up: `cota-bench --help`", min(times), "s", f"{WALL}, least of 7", 0.3)
+        walls.append(time.perf_counter() - began)
+        cpus.append(children_s() - spent)
+    yield Figure("start-up: `cota-bench --help`", min(walls), "s", f"{WALL}, least of 7", 0.3)
+    yield Figure("start-up: `cota-bench --help`", min(cpus), "s", f"{CPU}, least of 7")
+
+
+def children_s() -> float:
+    """CPU seconds of the processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:

@@ -114,7 +114,10 @@ def webshop_scale(given: Given) -> Iterator[Figure]:
 
 def grid(given: Given) -> Iterator[Figure]:
     """Episodes a second by backend and workers, against a plain loop over the same jobs; resuming."""
-    from benchmarks.grid import jobs_left, made, plan_cells, run_again, run_job, run_study, timed
+    from benchmarks.grid import made, run_again, timed
+    from harness.grid import plan_cells
+    from harness.run import jobs_left, run_study
+    from harness.worker import run_job
 
     episodes, steps = 1000, 10
     how = f"{WALL}, {episodes} mock episodes of {steps} steps, n=1"
@@ -139,7 +142,8 @@ def grid(given: Given) -> Iterator[Figure]:
 
 def ledger(_given: Given) -> Iterator[Figure]:
     """Durable appends, and reading back."""
-    from benchmarks.grid import ledger_times, made, run_study
+    from benchmarks.grid import ledger_times, made
+    from harness.run import run_study
 
     with tempfile.TemporaryDirectory() as name:
         study = made("sequential", 500, 10, 1)
@@ -231,7 +235,9 @@ def memory(given: Given) -> Iterator[Figure]:
 
 def size(given: Given) -> Iterator[Figure]:
     """Bytes of a record as it is stored, by environment."""
-    from benchmarks.grid import parse_study, read, run_study
+    from harness.ledger import read
+    from harness.run import run_study
+    from harness.study import parse_study
     from harness.yamlfile import loads
 
     with tempfile.TemporaryDirectory() as name:

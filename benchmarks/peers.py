@@ -125,7 +125,7 @@ def compare(inspect_python: Path | None, episodes: int = 1000, rounds: int = 1) 
         found.pop(PEER, None)
     what = f"{episodes:,} episodes of {STEPS} turns"
     for name, times in found.items():
-        how = f"{WALL}; {CPU} {statistics.median(one['cpu'] for one in times):.1f} s; median, n={rounds}"
+        how = f"{WALL}; {CPU} {statistics.median(one['cpu'] for one in times):.2f} s; median, n={rounds}"
         yield Figure(f"{what}: {name}", statistics.median(one["wall"] for one in times), "s", how)
     if trouble:
         from benchmarks.parts import Missing
