@@ -1,4 +1,4 @@
-"""Figures of the core: loop overhead, environment steps, snapshots, start-up.  `python benchmarks/core.py`
+"""Figures of the core: loop overhead, environment steps, snapshots, start-up.  `python -m benchmarks.core`
 
 Prints a Markdown table.  CPU milliseconds of this process (medians), so that a busy machine changes little; ratios are
 taken side by side in this run.
@@ -6,6 +6,7 @@ taken side by side in this run.
 
 from __future__ import annotations
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmarks.figures import CPU, WALL, Figure, number
 from harness.actors.mock import MockActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
@@ -22,6 +24,9 @@ from harness.protocols import Environment
 from harness.records import Action, DecisionState, Turn
 from harness.registry import create
 from methods.origin import Origin
+
+MOST = {"retail": {"restore": 1.0}, "alfworld": {"reset": 150.0}}  # milliseconds
+LEAST = {"alfworld": 5.0}  # times
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def cpu_ms(work: Callable[[], Any], times: int) -> float:
     return statistics.median(taken)
 
 
-def loop() -> Iterator[tuple[str, str]]:
+def loop() -> Iterator[Figure]:
     """Overhead of the loop: mock actor and environment, all time limits on."""
     limits = Limits(200, call_s=60, step_s=60, episode_s=600)
 
@@ -62,7 +67,8 @@ def loop() -> Iterator[tuple[str, str]]:
             limits=limits,
         )
 
-    yield "loop, mock actor and environment, all limits on", f"{cpu_ms(episode, 30) / 100:.3f} ms a step"
+    taken = cpu_ms(episode, 30) / 100
+    yield Figure("overhead a step (mock actor and environment, all limits on)", taken, "ms", f"{CPU}, n=30 x 100", 1)
 
 
 def walk(env: Environment, task: str, steps: int) -> tuple[DecisionState, list[Action]]:
@@ -84,14 +90,15 @@ def walk(env: Environment, task: str, steps: int) -> tuple[DecisionState, list[A
     return state, taken
 
 
-def environment(name: str, steps: int) -> Iterator[tuple[str, str]]:
+def environment(name: str, steps: int) -> Iterator[Figure]:
     """Reset again, step, snapshot, restore, and restore against reset + replay."""
     env = create("environments", name)
     task = env.tasks("test")[0]
-    began = time.process_time()
+    began = time.perf_counter()
     env.reset(task, 0)
-    yield f"{name}: first reset in the process", f"{(time.process_time() - began) * 1e3:.0f} ms"
-    yield f"{name}: reset of a task seen before", f"{cpu_ms(lambda: env.reset(task, 0), 15):.3f} ms"
+    yield Figure(f"{name}: first reset in the process", (time.perf_counter() - began) * 1e3, "ms", f"{WALL}, n=1")
+    seen, again = MOST.get(name, {}), cpu_ms(lambda: env.reset(task, 0), 15)
+    yield Figure(f"{name}: reset of a task seen before", again, "ms", f"{CPU}, median, n=15", seen.get("reset"))
     _, taken = walk(env, task, steps)
 
     def replay() -> None:
@@ -100,18 +107,19 @@ def environment(name: str, steps: int) -> Iterator[tuple[str, str]]:
             env.step(action)
 
     whole = cpu_ms(replay, 9)
-    reset = cpu_ms(lambda: env.reset(task, 0), 9)
-    yield f"{name}: step (mean over a walk of {len(taken)})", f"{(whole - reset) / len(taken):.3f} ms"
+    each = (whole - cpu_ms(lambda: env.reset(task, 0), 9)) / len(taken)
+    yield Figure(f"{name}: step", each, "ms", f"{CPU}, mean over a walk of {len(taken)}, median of 9 walks")
     replay()
     held = env.snapshot()
-    yield f"{name}: snapshot", f"{cpu_ms(env.snapshot, 50):.4f} ms"
+    yield Figure(f"{name}: snapshot", cpu_ms(env.snapshot, 50), "ms", f"{CPU}, median, n=50")
     restore = cpu_ms(lambda: env.restore(held), 50)
-    yield f"{name}: restore", f"{restore:.4f} ms"
-    yield f"{name}: reset + replay of {len(taken)} steps / restore", f"{whole / max(restore, 1e-6):.0f}x"
+    yield Figure(f"{name}: restore", restore, "ms", f"{CPU}, median, n=50", seen.get("restore"))
+    ratio, how = whole / max(restore, 1e-6), f"{CPU}, ratio of medians in this run"
+    yield Figure(f"{name}: reset + replay of {len(taken)} steps / restore", ratio, "x", how, least=LEAST.get(name))
     env.close()
 
 
-def webshop_clicks() -> Iterator[tuple[str, str]]:
+def webshop_clicks() -> Iterator[Figure]:
     """WebShop steps without a new search: open a product, read its pages, choose options, go back."""
     env = create("environments", "webshop")
     task = env.tasks("test")[0]
@@ -131,17 +139,26 @@ def webshop_clicks() -> Iterator[tuple[str, str]]:
     for _ in range(200):
         env.restore(held)
         taken.append(cpu_ms(clicks, 1) / len(actions))
-    yield "webshop: step without a new search", f"{statistics.median(taken):.3f} ms"
+    how = f"{CPU}, median of 200 rounds of {len(actions)}"
+    yield Figure("webshop: step without a new search", statistics.median(taken), "ms", how, 0.2)
 
 
-def start_up() -> Iterator[tuple[str, str]]:
-    """Wall seconds of `cota-bench --help`, least of seven (start-up is what a user waits for)."""
-    times = []
+def start_up() -> Iterator[Figure]:
+    """Seconds of `cota-bench --help`, least of seven (start-up is what a user waits for)."""
+    walls, cpus = [], []
     for _ in range(7):
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), children_s()
         subprocess.run([sys.executable, "-m", "harness.cli", "--help"], capture_output=True, check=True)
-        times.append(time.perf_counter() - began)
-    yield "cota-bench --help (least of 7, wall)", f"{min(times):.2f} s"
+        walls.append(time.perf_counter() - began)
+        cpus.append(children_s() - spent)
+    yield Figure("start-up: `cota-bench --help`", min(walls), "s", f"{WALL}, least of 7", 0.3)
+    yield Figure("start-up: `cota-bench --help`", min(cpus), "s", f"{CPU}, least of 7")
+
+
+def children_s() -> float:
+    """CPU seconds of the processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -149,8 +166,8 @@ def main() -> None:
     print("| what | figure |\n| --- | ---: |")
     walks = [environment(name, 15) for name in ("webshop", "retail", "alfworld")]
     for part in [loop(), webshop_clicks(), *walks, start_up()]:
-        for what, figure in part:
-            print(f"| {what} | {figure} |", flush=True)
+        for figure in part:
+            print(f"| {figure.what} | {number(figure.value)} {figure.unit} |", flush=True)
 
 
 if __name__ == "__main__":

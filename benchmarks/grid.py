@@ -90,50 +90,67 @@ def speed(given: argparse.Namespace) -> None:
         folder = root / study.study
         again = timed(lambda: run_study(study, root, live=False))
         ledger_figures(folder, episodes, again)
-        run_again(root, study, tasks, given.steps, given.workers)
+        took = run_again(root, study, tasks, given.steps, given.workers)
+        print(f"nothing to do, a fresh process from start to end: {took:.2f} s")
+
+
+def ledger_times(folder: Path) -> dict[str, float]:
+    """Seconds to encode and pack one record, to append one durably, to read all headers and all bodies; bytes each."""
+    items = list(read_episodes(folder))
+    some = items[:200]
+    packing = timed(lambda: [pack(head_of(item), to_json(item)) for item in some]) / len(some)
+    with tempfile.TemporaryDirectory(dir=folder) as name, Ledger(Path(name)) as ledger:
+        began = time.perf_counter()
+        for item in some:
+            ledger.append(item)
+        appending = (time.perf_counter() - began) / len(some)
+    return {
+        "pack": packing,
+        "append": appending,
+        "heads": timed(lambda: read_heads(folder)),
+        "bodies": timed(lambda: list(read_episodes(folder))),
+        "bytes": (folder / FILE).stat().st_size / len(items),
+    }
 
 
 def ledger_figures(folder: Path, episodes: int, again: float) -> None:
     """Sizes and times of the ledger."""
-    size = (folder / FILE).stat().st_size
-    items = list(read_episodes(folder))[:200]
-    packing = timed(lambda: [pack(head_of(item), to_json(item)) for item in items]) / len(items)
-    with tempfile.TemporaryDirectory(dir=folder) as name, Ledger(Path(name)) as ledger:
-        began = time.perf_counter()
-        for item in items:
-            ledger.append(item)
-        appending = (time.perf_counter() - began) / len(items)
-    heads, bodies = timed(lambda: read_heads(folder)), timed(lambda: list(read_episodes(folder)))
+    took = ledger_times(folder)
     print(f"\nnothing to do, {episodes} finished episodes: {again:.3f} s")
-    print(f"statuses: {heads:.3f} s, all bodies: {bodies:.3f} s")
-    print(f"append: {appending * 1e3:.2f} ms, of which encoding and packing {packing * 1e3:.2f} ms (the rest is fsync)")
-    print(f"size: {size / episodes:.0f} bytes a record")
+    print(f"statuses: {took['heads']:.3f} s, all bodies: {took['bodies']:.3f} s")
+    print(f"append: {took['append'] * 1e3:.2f} ms, of which packing {took['pack'] * 1e3:.2f} ms (the rest is fsync)")
+    print(f"size: {took['bytes']:.0f} bytes a record")
 
 
-def run_again(root: Path, study: Study, tasks: int, steps: int, workers: int) -> None:
-    """The same in a fresh process, imports included."""
+def run_again(root: Path, study: Study, tasks: int, steps: int, workers: int) -> float:
+    """The same in a fresh process, imports included: wall seconds."""
     path = root / "again.yaml"
     path.write_text(STUDY.format(backend=study.throughput.backend, tasks=tasks, steps=steps, workers=workers))
     code = (
         "import sys, pathlib; from harness.run import run_study; from harness.study import load_study;"
         "print(run_study(load_study(sys.argv[1]), pathlib.Path(sys.argv[2]), live=False).ran)"
     )
-    took = timed(lambda: subprocess.run([sys.executable, "-c", code, path, root], check=True, capture_output=True))
-    print(f"nothing to do, a fresh process from start to end: {took:.2f} s")
+    return timed(lambda: subprocess.run([sys.executable, "-c", code, path, root], check=True, capture_output=True))
 
 
 def memory(steps: int, workers: int) -> None:
     """Memory of this process and of its largest worker while one study runs: it must not grow with what is done."""
-    import psutil
-
-    marks = (1000, 5000, 10_000)
     print("| backend | episodes | this process, MB (peak) | largest worker, MB (peak) |\n| --- | --- | --- | --- |")
     for backend in ("sequential", "loky"):
-        code = MEMORY.format(backend=backend, tasks=marks[-1] // 2, steps=steps, workers=workers, marks=marks)
-        subprocess.run([sys.executable, "-c", code], check=True)
-    print(f"\n(psutil {psutil.__version__}; peak is VmHWM)")
+        for done, parent, worker in peaks(backend, steps, workers):
+            print(f"| {backend} | {done:.0f} | {parent:.1f} | {worker:.1f} |", flush=True)
+    print("\n(peak is VmHWM)")
 
 
+def peaks(backend: str, steps: int, workers: int) -> list[tuple[float, float, float]]:
+    """(episodes, peak MB of the parent, of its largest worker) as one study of a fresh process goes on."""
+    code = MEMORY.format(backend=backend, tasks=MARKS[-1] // 2, steps=steps, workers=workers, marks=MARKS)
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    found = [line.split() for line in done.stdout.splitlines()]
+    return [(float(a), float(b), float(c)) for a, b, c in found]
+
+
+MARKS = (1000, 5000, 10_000)
 MEMORY = """
 import pathlib, sys, tempfile
 import psutil
@@ -155,7 +172,7 @@ def seen(episode):
         me = psutil.Process()
         workers = [p.pid for p in me.children() if "popen_loky" in " ".join(p.cmdline())]
         most = max(map(peak, workers), default=0.0)
-        print(f"| {backend} | {{done}} | {{peak(me.pid):.1f}} | {{most:.1f}} |", flush=True)
+        print(done, peak(me.pid), most, flush=True)
 
 with tempfile.TemporaryDirectory() as name:
     study = made({backend!r}, {tasks}, {steps}, {workers})

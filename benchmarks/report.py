@@ -67,18 +67,24 @@ def main() -> None:
     if chosen.measure:
         print(json.dumps(report(*chosen.measure)))
         return
+    found = measured(chosen.cells, chosen.tasks, chosen.steps, chosen.results)
+    print(f"| {' | '.join(found)} |\n| {' | '.join('---:' for _ in found)} |")
+    print(f"| {' | '.join(f'{value:.5g}' for value in found.values())} |")
+
+
+def measured(cells: int, tasks: int, steps: int, results: Path | None = None) -> dict[str, float]:
+    """What `report` gives of a synthetic ledger (or of a study that was run), from a fresh process; its whole time."""
     with tempfile.TemporaryDirectory(prefix="cota-bench-") as name:
-        folder = chosen.results or Path(name) / "bench"
-        if chosen.results is None:
-            print(f"building {chosen.cells} cells x {chosen.tasks} episodes of {chosen.steps} steps", file=sys.stderr)
-            build(folder, chosen.cells, chosen.tasks, chosen.steps)
+        folder = results or Path(name) / "bench"
+        if results is None:
+            print(f"building {cells} cells x {tasks} episodes of {steps} steps", file=sys.stderr)
+            build(folder, cells, tasks, steps)
         command = [sys.executable, "-m", "benchmarks.report", "--measure", str(folder), str(Path(name) / "report")]
         began = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         whole = time.perf_counter() - began
-    found = json.loads(done.stdout)
-    print(f"| {' | '.join(found)} | process_s |\n| {' | '.join('---:' for _ in range(len(found) + 1))} |")
-    print(f"| {' | '.join(f'{value:.5g}' for value in found.values())} | {whole:.3g} |")
+    found: dict[str, float] = json.loads(done.stdout)
+    return found | {"process_s": whole}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -127,7 +127,7 @@ def run_study(
         kept = results.kept_panels(folder)
         plan = plan_cells(study, panels(study, kept))
         results.refuse_changes(folder, study, plan, heads)
-        jobs = list(jobs_left(study, plan, heads))
+        jobs = deque(jobs_left(study, plan, heads))
         busy = {job.cell.environment for job in jobs}
         # A panel that was made just now need not be made twice; a kept one is verified before anything is run on it.
         panels(study, plan.panels, fresh=[label for label in busy if plan.panels[label] is kept.get(label)])
@@ -139,7 +139,7 @@ def run_study(
         if jobs:
             work = _Work(len(jobs), observers, display(len(jobs), stream, live))
             stopped_by = work.through(jobs, ledger, study, run)
-            ran, notes = len(work.ran), (*notes, *work.notes)
+            ran, notes = work.ran, (*notes, *work.notes)
         return _summary(study, folder, plan, ledger.heads(), ran, time.monotonic() - began, stopped_by, notes)
 
 
@@ -148,13 +148,14 @@ class _Work:
 
     def __init__(self, total: int, observers: Sequence[Callable[[Episode], None]], shown: Display) -> None:
         self.progress = Progress(total, shown)
-        self.ran: set[tuple[str, str]] = set()
+        self.ran = 0
         self.notes: list[str] = []
+        self._retried: set[Key] = set()  # seen once already: counted, and may come again
         self._observers = list(observers)
         self._mutex = threading.Lock()
 
-    def through(self, jobs: list[Job], ledger: Ledger, study: Study, run: Callable[[Job], Episode]) -> int | None:
-        """Run the jobs; the exit status of a signal, or None."""
+    def through(self, jobs: deque[Job], ledger: Ledger, study: Study, run: Callable[[Job], Episode]) -> int | None:
+        """Run the jobs, which empties the queue; the exit status of a signal, or None."""
         parts = (jobs, ledger, study.policy, study.throughput)
         scheduler = Scheduler(*parts, run=run, seen=self.seen, tell=self.progress.tell)
         try:
@@ -165,10 +166,15 @@ class _Work:
             self.notes.append(f"Stopped after {study.policy.max_failures} failures (policy.max_failures).")
         return stopped_by
 
+    def _count(self, key: Key, status: str) -> None:
+        self.ran += key not in self._retried
+        if status in RETRYABLE:
+            self._retried.add(key)
+
     def seen(self, episode: Episode) -> None:
         """One stored row. An observer that fails is left out from then on: the row is safe, the run goes on."""
         with self._mutex:
-            self.ran.add((episode.cell, episode.task_id))
+            self._count((episode.cell, episode.task_id), episode.status)
             self.progress.seen(episode)
             for observer in list(self._observers):
                 try:

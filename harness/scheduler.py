@@ -48,7 +48,8 @@ class Scheduler:
         self._unseen: dict[int, Episode] = {}  # stored, not yet passed on
         self._run, self._seen, self._tell = run, seen, tell
         self._mutex = threading.Lock()
-        self._queue = deque(jobs)
+        # A deque is taken as it is and emptied: a second list would hold every job to the end.
+        self._queue = jobs if isinstance(jobs, deque) else deque(jobs)
         self._suspects: deque[Job] = deque()
         self._out: dict[int, Job] = {}
         self._deaths: dict[tuple[str, str], int] = {}
