@@ -8,6 +8,7 @@ scores each by its whole log-probability, the end of the turn included, with the
 
 from __future__ import annotations
 
+import copy
 import inspect
 import threading
 import time
@@ -166,20 +167,24 @@ class LocalModel:
         return cast(list[float], values), Usage(1, len(tokens) + sum(map(len, rows)), 0, 0, 0, waited)
 
     def _scores(self, ask: Scoring) -> list[float]:
-        parts = [ask.rows[start : start + self.batch_size] for start in range(0, len(ask.rows), self.batch_size)]
-        return [value for part in parts for value in self._score(ask.tokens, part)]
+        """The prompt is read once; each part of the rows goes on from a copy of its keys and values."""
+        import torch
 
-    def _score(self, tokens: list[int], rows: Sequence[list[int]]) -> list[float]:
+        cache = _new_cache(self.model)
+        with torch.inference_mode():
+            first = self.model(torch.tensor([ask.tokens], device=self.model.device), logits_to_keep=1, **cache)
+        head = first.logits[0, -1].float().log_softmax(-1)
+        parts = [ask.rows[start : start + self.batch_size] for start in range(0, len(ask.rows), self.batch_size)]
+        return [value for part in parts for value in self._score(head, copy.deepcopy(cache), part)]
+
+    def _score(self, head: Any, cache: dict[str, Any], rows: Sequence[list[int]]) -> list[float]:
         import torch
 
         pad, device, width = self.tokenizer.pad_token_id, self.model.device, max(len(row) for row in rows)
         with torch.inference_mode():
-            cache = _new_cache(self.model)
-            first = self.model(torch.tensor([tokens], device=device), **cache)
             next(iter(cache.values())).batch_repeat_interleave(len(rows))
             ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=device)
             logits = self.model(ids, **cache).logits[:, :-1].float()
-        head = first.logits[0, -1].float().log_softmax(-1)
         tail = logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
         return [float(head[row[0]] + tail[index, : len(row) - 1].sum()) for index, row in enumerate(rows)]
 
