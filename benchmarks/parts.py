@@ -189,7 +189,7 @@ def endpoint(given: Given) -> Iterator[Figure]:
     """How near episodes in flight come to what a server of 50 ms allows."""
     from benchmarks.endpoint import alone, server, work
 
-    latency, rounds = 0.05, 3 if given.full else 2
+    latency, rounds = 0.05, 6 if given.full else 3
     for flying in (1, 4, 16, 64, 256):
         print(f"endpoint: {flying} in flight", file=sys.stderr, flush=True)
         tasks = [f"test-{number}" for number in range(flying * rounds)]
