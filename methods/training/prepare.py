@@ -55,7 +55,14 @@ def prepare(study: Study, *, dry: bool = False, say: Say = print, tracking_uri: 
         if label not in known or part not in (*JUDGES, "branches"):
             valid = [f"{PREFIX}{one}/{what}" for one in known for what in (*JUDGES, "branches")]
             raise UsageError(f"{study.study}: nothing is trained under {name!r}.{nearest(name, valid)}")
+        if part in JUDGES and known[label].settings(part) is None:  # type: ignore[arg-type]
+            raise UsageError(
+                f"{study.where('training', label)}: training.{label} leaves the {part} out, which {name!r} names; "
+                f"write `{part}: {{}}` to train it."
+            )
         places[name] = str(known[label].part(part))
+    for name in wanted:  # only now, when all of them can be made
+        label, _, part = name.removeprefix(PREFIX).partition("/")
         _make(known[label], part, dry, say, tracking_uri, sibling(known[label], known))
     return _replaced(study, places)
 
