@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.errors import UsageError, nearest
 from harness.study import Study
-from methods.training.artefact import CARD, write_json
+from methods.training.artefact import CARD, refuse_damaged, write_json
 from methods.training.logging import log_softly
 from methods.training.steps import Say, collected, evaluated, paired, train
 from methods.training.studyrecipe import JUDGES, Judge, Prepared, StudyRecipe, recipes, sibling
@@ -85,6 +85,7 @@ def _make(one: Prepared, part: str, dry: bool, say: Say, tracking_uri: str | Non
         if not ready:
             paired(one, say)
             train(one, judge, say)
+        refuse_damaged(folder)
         evaluated(one, judge, say)
         if other is not None and judge == "comparator":
             evaluated(one, judge, say, on=other)
