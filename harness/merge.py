@@ -70,6 +70,8 @@ def merge(folders: Sequence[Path], into: Path) -> Merged:
         MergeConflict: other studies, labels of other meaning, or rows that ended differently.
         UsageError: a folder without a study, a ledger that cannot be believed, another run at work on `into`.
     """
+    if into.exists() and not into.is_dir():
+        raise UsageError(f"--into {into}: a file is there already; name a folder, such as results/main.")
     own = any(folder.exists() and into.exists() and into.samefile(folder) for folder in folders)
     if not own and into.exists() and any(into.iterdir()):
         raise UsageError(f"{into} is there already and is not among the folders: name it among them, or another.")

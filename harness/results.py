@@ -25,6 +25,11 @@ from harness.study import Study
 ROOT = Path("results")
 SHOWN = 8
 Heads = Mapping[Key, Mapping[str, Any]]
+CELL = (
+    *((name, str) for name in ("key", "method", "actor", "environment", "split")),
+    ("seed", int),
+    ("identity", dict),
+)
 
 
 def folder_of(study: Study, root: Path = ROOT) -> Path:
@@ -34,13 +39,35 @@ def folder_of(study: Study, root: Path = ROOT) -> Path:
 
 def kept_panels(folder: Path) -> dict[str, Panel]:
     """Panels that an earlier run froze. Raises `UsageError` for a damaged file."""
-    stored = _read(folder / "panels.json") or {}
-    return {label: panels_.from_json(label, data) for label, data in stored.get("panels", {}).items()}
+    path = folder / "panels.json"
+    panels = (_read(path) or {"panels": {}}).get("panels")
+    if not isinstance(panels, dict):
+        raise _damaged(path, "`panels` is no mapping")
+    return {label: panels_.from_json(label, data) for label, data in panels.items()}
 
 
 def stored_study(folder: Path) -> dict[str, Any] | None:
     """`study.json`, or None. Raises `UsageError` for a damaged file or another schema."""
-    return _read(folder / "study.json")
+    path = folder / "study.json"
+    stored = _read(path)
+    if stored is not None:
+        for name, kind in (("study", str), ("resolved", dict), ("cells", list)):
+            if not isinstance(stored.get(name), kind):
+                raise _damaged(path, f"`{name}` is not there, or is no {kind.__name__}")
+        for cell in (*stored["cells"], *stored.get("skipped", ())):
+            wrong = _wrong_in(cell)
+            if wrong:
+                raise _damaged(path, wrong)
+    return stored
+
+
+def _wrong_in(cell: Any) -> str:
+    """What a cell lacks that every reader asks for; empty when it is whole."""
+    if not isinstance(cell, dict):
+        return "a cell is no mapping"
+    return next(
+        (f"`{name}` of a cell is no {kind.__name__}" for name, kind in CELL if type(cell.get(name)) is not kind), ""
+    )
 
 
 def write(folder: Path, study: Study, plan: Plan, heads: Heads) -> None:
@@ -143,10 +170,14 @@ def _read(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, CodecError) as error:
-        raise UsageError(f"Cannot read {path}: {error}. It is rewritten by each run: move it away to go on.") from error
+        raise _damaged(path, str(error)) from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA_VERSION:
         raise newer(data.get("schema") if isinstance(data, dict) else None, str(path))
     return data
+
+
+def _damaged(path: Path, why: str) -> UsageError:
+    return UsageError(f"Cannot read {path}: {why}. It is rewritten by each run: move it away to go on.")
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:

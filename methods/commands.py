@@ -163,7 +163,10 @@ def evaluate_judge(
             for key, value in values.items():
                 print(f"  {environment} {key}: {value}")
     if out is not None:
-        out.write_text(json.dumps(found, indent=2), encoding="utf-8")
+        try:
+            out.write_text(json.dumps(found, indent=2), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--out {out} cannot be written: {error.strerror}. Name another file.") from error
     _measured(loaded, results, "evaluate-judge")
 
 
@@ -210,6 +213,10 @@ def audit(
     from methods.branching.spec import Throughput
     from methods.training.prepare import prepare
 
+    if fired + quiet == 0:
+        raise UsageError("--fired 0 --quiet 0: nothing would be audited. Give one of them at least 1.")
+    if out is not None and out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: a file is there already; name a folder.")
     loaded = prepare(load_study(study), dry=True, say=_say)
     plan, _ = status(loaded, results)
     folder = results / loaded.study

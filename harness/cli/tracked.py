@@ -73,5 +73,7 @@ def merge_command(folders: list[Path], into: Path) -> int:
     from harness.merge import merge
 
     done = merge(folders, into)
-    print(f"{done.text()}\nTables and store follow: cota-bench report {into.name} and cota-bench sync {into.name}")
+    here = into.resolve()
+    where = here.name if here.parent == Path("results").resolve() else f"{here.name} --results {here.parent}"
+    print(f"{done.text()}\nTables and store follow: cota-bench report {where} and cota-bench sync {where}")
     return 0

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.cache import read_json
 from harness.errors import UsageError
 from harness.interrupt import shield_worker
 from harness.loop import Limits
@@ -104,8 +105,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     path = folder / IDENTITY
     if not path.exists():
         raise UsageError(f"{folder} holds no branches ({IDENTITY} is missing). Make them with `cota-bench collect`.")
-    about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return about
+    return read_json(path)
 
 
 def _about(spec: CollectSpec, environment: Environment, panel: Panel) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.cache import read_json
 from harness.errors import UsageError
 
 BATCH = 2048  # rows; a view has some kilobytes
@@ -106,8 +107,7 @@ def read_card(folder: Path) -> dict[str, Any]:
     path = folder / "card.json"
     if not path.exists():
         raise UsageError(f"{folder} holds no data: card.json is missing. Make branches with `cota-bench collect`.")
-    card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return card
+    return read_json(path)
 
 
 def _cell(value: Any) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.cache import read_json
 from harness.errors import UsageError
 from harness.seeds import digest
 
@@ -49,7 +50,7 @@ def find(folder: Path, identity: Mapping[str, Any]) -> Artefact | None:
     """
     for path in (folder / IDENTITY, folder / CHECKPOINTS / IDENTITY):
         if path.exists():
-            held = json.loads(path.read_text(encoding="utf-8"))
+            held = read_json(path)
             if held["hash"] != identity["hash"]:
                 raise UsageError(
                     f"{folder} holds another judge; different: {', '.join(differing(held, identity))}. "
@@ -74,8 +75,21 @@ def read(folder: Path) -> Artefact:
     """A finished artefact. Raises `UsageError` when the folder holds none."""
     if not (folder / IDENTITY).exists():
         raise UsageError(f"{folder} holds no trained judge ({IDENTITY} is missing). Make one with `cota-bench train`.")
-    identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
-    return Artefact(folder, identity, json.loads((folder / CARD).read_text(encoding="utf-8")), fresh=False)
+    identity = read_json(folder / IDENTITY)
+    return Artefact(folder, identity, read_json(folder / CARD), fresh=False)
+
+
+def refuse_damaged(folder: Path) -> None:
+    """Raises `UsageError` for weights that cannot be opened: a judge that always fails would look like Origin."""
+    from safetensors import SafetensorError, safe_open
+
+    read(folder)
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="np"):  # reads the header and compares sizes, not the weights
+                pass
+        except (OSError, SafetensorError) as error:
+            raise UsageError(f"{path} is damaged ({error}). Delete {folder} and run the same command again.") from error
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -9,13 +9,13 @@ Labels are Monte-Carlo estimates from few continuations, so no judge reaches 1; 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from harness.cache import read_json
 from methods.judges.comparator import LocalComparator
 from methods.judges.critic import LocalCritic
 from methods.training.artefact import read, write_json
@@ -229,13 +229,13 @@ def _constant(targets: Sequence[float]) -> float | None:
 def remembered(artefact: Path, name: str) -> dict[str, Any] | None:
     """What `evaluate_judge` found before under this name, when it would find the same today."""
     path = artefact / FILE
-    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    held = read_json(path) if path.exists() else {}
     found: dict[str, Any] | None = held.get(name) if held.get("format") == FORMAT else None
     return found
 
 
 def _remember(artefact: Path, name: str, found: Mapping[str, Any]) -> None:
     path = artefact / FILE
-    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    held = read_json(path) if path.exists() else {}
     kept = held if held.get("format") == FORMAT else {}
     write_json(path, {**kept, "format": FORMAT, name: found})

@@ -8,7 +8,6 @@ is a version of a registered model (`comparator webshop`), tagged with its ident
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 import tempfile
 import time
@@ -17,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from harness.cache import cache_dir
+from harness.cache import cache_dir, read_json
 from harness.errors import UsageError
 from harness.rows import Scalar
 from harness.seeds import digest
@@ -61,7 +60,7 @@ def _state(folder: Path) -> str:
 
 def _logged(folder: Path) -> dict[str, str]:
     path = folder / LOGGED
-    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found: dict[str, str] = read_json(path) if path.exists() else {}
     return found
 
 
@@ -115,7 +114,7 @@ def _target(card: Mapping[str, Any]) -> str:
 def _found(folder: Path) -> Iterator[tuple[str, float]]:
     """Numbers of the diagnostics as `test_accuracy`; several environments are under their names."""
     path = folder / DIAGNOSTICS
-    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    held = read_json(path) if path.exists() else {}
     for split, by_environment in held.items():
         plain = isinstance(by_environment, dict) and " " not in split  # others are on another recipe's pairs
         for environment, numbers in by_environment.items() if plain else ():

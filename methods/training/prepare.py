@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.errors import UsageError, nearest
 from harness.study import Study
-from methods.training.artefact import CARD, write_json
+from methods.training.artefact import CARD, refuse_damaged, write_json
 from methods.training.logging import log_softly
 from methods.training.steps import Say, collected, evaluated, paired, train
 from methods.training.studyrecipe import JUDGES, Judge, Prepared, StudyRecipe, recipes, sibling
@@ -55,7 +55,14 @@ def prepare(study: Study, *, dry: bool = False, say: Say = print, tracking_uri: 
         if label not in known or part not in (*JUDGES, "branches"):
             valid = [f"{PREFIX}{one}/{what}" for one in known for what in (*JUDGES, "branches")]
             raise UsageError(f"{study.study}: nothing is trained under {name!r}.{nearest(name, valid)}")
+        if part in JUDGES and known[label].settings(part) is None:  # type: ignore[arg-type]
+            raise UsageError(
+                f"{study.where('training', label)}: training.{label} leaves the {part} out, which {name!r} names; "
+                f"write `{part}: {{}}` to train it."
+            )
         places[name] = str(known[label].part(part))
+    for name in wanted:  # only now, when all of them can be made
+        label, _, part = name.removeprefix(PREFIX).partition("/")
         _make(known[label], part, dry, say, tracking_uri, sibling(known[label], known))
     return _replaced(study, places)
 
@@ -78,6 +85,7 @@ def _make(one: Prepared, part: str, dry: bool, say: Say, tracking_uri: str | Non
         if not ready:
             paired(one, say)
             train(one, judge, say)
+        refuse_damaged(folder)
         evaluated(one, judge, say)
         if other is not None and judge == "comparator":
             evaluated(one, judge, say, on=other)

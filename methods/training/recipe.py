@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.cache import read_json
 from harness.models.weights import Kind, load_parts, need_torch, pad_id, pick_device, resolve
 from methods.judges.focus import closed
 from methods.judges.prompt import FILE, Encoder, Prompt, load_prompt
@@ -127,7 +127,7 @@ def _base_identity(base: str) -> Any:
     folder = Path(base).expanduser()
     if folder.is_dir():
         if (folder / IDENTITY).exists():
-            return {"judge": json.loads((folder / IDENTITY).read_text(encoding="utf-8"))["hash"]}
+            return {"judge": read_json(folder / IDENTITY)["hash"]}
         resolve(base)
         return {"folder": folder.name, "files": _files_hash(folder)}
     return base

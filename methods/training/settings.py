@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 from harness.errors import UsageError, nearest
 
 RECIPE = 5  # raised by hand when code changes what comes out of the same settings
 Autocast = Literal["auto", "none", "bf16"]
+# (what is needed, whole numbers only, lowest, highest); lowest and highest are allowed themselves.
+NUMBERS: Final[Mapping[str, tuple[str, bool, float, float]]] = {
+    "epochs": ("a number above 0", False, 1e-9, 1e6),
+    "learning_rate": ("a number above 0 and at most 1", False, 1e-12, 1.0),
+    "warmup": ("a number from 0 to 1", False, 0.0, 1.0),
+    "weight_decay": ("a number from 0 to 1", False, 0.0, 1.0),
+    "rows": ("a whole number from 1 on", True, 1, math.inf),
+    "per_row": ("a whole number from 1 on", True, 1, math.inf),
+    "max_tokens": ("a whole number from 16 on", True, 16, math.inf),
+    "evaluations": ("a whole number from 0 on", True, 0, math.inf),
+    "seed": ("a whole number from 0 on", True, 0, 2**32 - 1),
+    "gamma": ("a number from 0 to 1", False, 0.0, 1.0),
+    "most_steps": ("a whole number from 1 on, or null", True, 1, math.inf),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +57,26 @@ class Settings:
     most_steps: int | None = None
 
     def changed(self, **changes: Any) -> Settings:
-        """A copy with changes. Raises `UsageError` for an unknown name."""
-        for key in changes:
+        """A copy with changes. Raises `UsageError` for an unknown name or a value that cannot be."""
+        for key, value in changes.items():
             if key not in asdict(self):
                 raise UsageError(f"Unknown training setting {key!r}.{nearest(key, asdict(self))}")
+            _check(key, value)
         return replace(self, **changes)
+
+
+def _check(key: str, value: Any) -> None:
+    """Found here, and not hours later when branches and pairs are there and the training starts."""
+    if key == "autocast" and value not in get_args(Autocast):
+        raise UsageError(f"autocast: unknown value {value!r}.{nearest(str(value), get_args(Autocast))}")
+    if key == "prompt" and not isinstance(value, str):
+        raise UsageError(f"prompt: a name or a file is needed, not {value!r}.")
+    if key not in NUMBERS or (key == "most_steps" and value is None):
+        return
+    needed, whole, low, high = NUMBERS[key]
+    number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        raise UsageError(f"{key}: {needed} is needed, not {value!r}.")
 
 
 PRESETS: dict[str, Settings] = {

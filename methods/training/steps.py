@@ -17,6 +17,7 @@ from methods.branching.collect import Collected, collect
 from methods.branching.pair_counts import PairCounts
 from methods.branching.pairs import make_pairs
 from methods.training.studyrecipe import Judge, Prepared
+from methods.training.turn import turn
 
 Say = Callable[[str], None]
 SHOWN = ("loss", "eval_loss", "accuracy")
@@ -26,9 +27,9 @@ def collected(one: Prepared, say: Say = print) -> Collected:
     """The recipe's branches, collected now or found.
 
     Raises:
-        UsageError: units failed (how many, and why), or another process is collecting the same.
+        UsageError: units failed (how many, and why). While another process is collecting the same this one waits.
     """
-    with Units(f"{one.label}: branches") as shown:
+    with turn(one.branches, f"{one.label}/branches", say), Units(f"{one.label}: branches") as shown:
         made = collect(one.spec, one.branches, one.throughput, shown)
     if not made.complete:
         reasons = "; ".join(f"{n} x {reason}" for reason, n in made.reasons.items())
@@ -42,7 +43,7 @@ def paired(one: Prepared, say: Say = print) -> PairCounts:
     """The recipe's pairs, made anew from its branches (seconds)."""
     recipe = one.recipe
     margins = {} if recipe.margin is None else {one.spec.environment.plugin: recipe.margin}
-    with Steps(f"{one.label}: prefix groups paired") as shown:
+    with turn(one.pairs, f"{one.label}/pairs", say), Steps(f"{one.label}: prefix groups paired") as shown:
         counts = make_pairs(
             [one.branches],
             one.pairs,
@@ -58,7 +59,7 @@ def paired(one: Prepared, say: Say = print) -> PairCounts:
 
 
 def train(one: Prepared, judge: Judge, say: Say = print) -> Path:
-    """One judge of the recipe, trained now or found."""
+    """One judge of the recipe, trained now or found; while another process is training it, this one waits."""
     from methods.training.critic import train_critic
     from methods.training.sft import train_comparator
 
@@ -68,7 +69,7 @@ def train(one: Prepared, judge: Judge, say: Say = print) -> Path:
     fit = train_comparator if judge == "comparator" else train_critic
     began = time.monotonic()
     out = one.folder / judge
-    with Steps(f"{one.label}/{judge}: training steps") as bar:
+    with turn(out, f"{one.label}/{judge}", say), Steps(f"{one.label}/{judge}: training steps") as bar:
 
         def shown(step: int, steps: int, numbers: Mapping[str, float]) -> None:
             bar(step, steps, {name: value for name, value in numbers.items() if name in SHOWN})

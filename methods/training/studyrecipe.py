@@ -8,6 +8,7 @@ branches (the target ablation) collect them once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +20,9 @@ from harness.cache import cache_dir
 from harness.errors import UsageError, nearest
 from harness.scheduler import resolve_here
 from harness.seeds import digest
-from harness.study import Study
+from harness.study import LABEL, Study
 from methods.branching.spec import CollectSpec, Plug, Throughput
+from methods.judges.prompt import load_prompt
 from methods.training.artefact import IDENTITY
 from methods.training.settings import RECIPE, Settings, critic_preset, preset
 
@@ -116,7 +118,9 @@ def recipes(study: Study) -> dict[str, Prepared]:
 
 
 def _prepared(study: Study, label: str, data: Mapping[str, Any]) -> Prepared:
-    where = f"{study.study}: training.{label}"
+    where = f"{study.where('training', label)}: training.{label}"
+    if not re.match(LABEL, label):
+        raise UsageError(f"{where}: a label is letters, digits and _ . + - (64 at most, a letter or digit first).")
     recipe = validated(StudyRecipe, data, where)
     if recipe.environment not in study.environments:
         hint = nearest(recipe.environment, study.environments)
@@ -124,6 +128,8 @@ def _prepared(study: Study, label: str, data: Mapping[str, Any]) -> Prepared:
     spec = _spec(study, recipe, where)
     environment = spec.make_environment()
     made = Prepared(label, recipe, spec, _throughput(study))
+    for judge in JUDGES:
+        _check_settings(made, judge, where)
     collect, units = spec.identity(environment), [recipe.tasks, recipe.first_task, recipe.trajectories]
     parts = {
         "collect": collect,
@@ -134,6 +140,15 @@ def _prepared(study: Study, label: str, data: Mapping[str, Any]) -> Prepared:
         "recipe": RECIPE,
     }
     return replace(made, hash=digest(parts), branches_hash=digest({"collect": collect, "units": units}))
+
+
+def _check_settings(made: Prepared, judge: Judge, where: str) -> None:
+    try:
+        settings = made.settings(judge)
+        if settings is not None:
+            load_prompt(settings.prompt)
+    except UsageError as error:
+        raise UsageError(f"{where}.{judge}: {error}") from error
 
 
 def sibling(one: Prepared, known: Mapping[str, Prepared]) -> Prepared | None:
@@ -151,7 +166,8 @@ def validated(model: type[M], data: Mapping[str, Any], where: str) -> M:
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))
-        hint = nearest(str(problem["loc"][0]), model.model_fields) if problem["type"] == "extra_forbidden" else ""
+        unknown = problem["type"] == "extra_forbidden"
+        hint = nearest(str(problem["loc"][0]), model.model_fields) if unknown else f" It is {problem['input']!r}."
         raise UsageError(f"{where}.{place}: {problem['msg']}.{hint}") from error
 
 

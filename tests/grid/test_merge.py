@@ -47,6 +47,35 @@ def test_two_halves_are_the_whole(tmp_path, whole, capsys):
     assert (again.ran, again.exit_status) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("study.json", lambda data: {"schema": 1}),
+        ("study.json", lambda data: data | {"cells": {}}),
+        ("study.json", lambda data: data | {"cells": [3]}),
+        ("study.json", lambda data: data | {"cells": [data["cells"][0] | {"seed": "0"}]}),
+        ("study.json", lambda data: data | {"cells": [data["cells"][0] | {"identity": None}]}),
+        ("panels.json", lambda data: data | {"panels": 3}),
+        ("panels.json", lambda data: data | {"panels": {"mock": []}}),
+    ],
+)
+def test_a_file_of_the_wrong_shape_is_one_message(tmp_path, whole, name, change):
+    folder = shutil.copytree(whole, tmp_path / "small")
+    (folder / name).write_text(json.dumps(change(json.loads((folder / name).read_text()))))
+    for reader in (read_plan, lambda folder: merge([whole, folder], tmp_path / "into")):
+        with pytest.raises(UsageError, match=rf"{name}.*(move it away|delete)|delete {name}"):
+            reader(folder)
+
+
+def test_the_place_may_not_be_a_file_and_the_next_command_is_said_in_full(tmp_path, whole, capsys):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="a file is there already"):
+        merge([whole], tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+    merge_command([whole], tmp_path / "new" / "small")
+    assert f"cota-bench report small --results {tmp_path / 'new'}" in capsys.readouterr().out
+
+
 def test_equal_rows_are_one_and_the_folder_may_be_a_source(tmp_path, whole):
     one = ran(tmp_path / "anna", ("seeds: [0, 1]", "seeds: [1]"))
     into = tmp_path / "mine" / "small"

@@ -49,11 +49,22 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("actor: weak, tasks", "actor: week, tasks", "Did you mean 'weak'"),
         ("comparator: {epochs: 1}", "comparator: {epoch: 1}", "Did you mean 'epochs'"),
         ("trained:mock/comparator", "trained:mook/comparator", "Did you mean 'trained:mock/comparator'"),
+        ("tasks: 12", "tasks: many", r"prep\.yaml:6:\d+: training\.mock\.tasks: .*It is 'many'"),
+        ("{epochs: 1}", "{epochs: ten}", r"training\.mock\.comparator: epochs: a number above 0 is needed, not 'ten'"),
+        ("{epochs: 1}", "{learning_rate: .nan}", "learning_rate: a number above 0 and at most 1 is needed"),
+        ("{epochs: 1}", "{rows: 0}", "rows: a whole number from 1 on is needed, not 0"),
+        ("{epochs: 1}", "{rows: true}", "rows: a whole number"),
+        ("{epochs: 1}", "{most_steps: 1.5}", "most_steps: a whole number"),
+        ("{epochs: 1}", "{autocast: bf61}", "Did you mean 'bf16'"),
+        ("{epochs: 1}", "{prompt: focussed}", "Did you mean 'focused'"),
+        ("comparator: {epochs: 1}", "comparator: null", r"training\.mock leaves the comparator out"),
+        ("  mock: {environment", '  "../mock": {environment', "a label is letters, digits"),
     ],
 )
 def test_a_wrong_recipe_is_named_with_the_nearest(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        prepare(study(tmp_path, (old, new)), dry=True, say=lambda _: None)
+        prepare(study(tmp_path, (old, new)), say=lambda _: None)
+    assert not list((tmp_path / "cache").rglob("*.gz")), "said before anything is collected"
 
 
 def test_the_hash_follows_what_decides_the_weights(tmp_path: Path) -> None:
