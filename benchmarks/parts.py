@@ -159,7 +159,7 @@ def judge(given: Given) -> Iterator[Figure]:
     """Four candidates in both orders over one state, against eight independent full prompts as one batch."""
     need("torch", "transformers")
     import torch
-    from methods.judges.weights import load
+    from harness.models.weights import load
 
     from benchmarks.judge_prefill import STATE, Bench, agreement, ratios, total
     from harness.errors import UsageError
