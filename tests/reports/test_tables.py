@@ -164,6 +164,15 @@ def test_every_table_says_what_is_simulated(tmp_path: Path) -> None:
     assert not any("SIMULATED" in " ".join(table.caption) for table in build_all(real))
 
 
+def test_what_an_earlier_report_wrote_does_not_stay_beside_new_numbers(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    write_report(study(tmp_path / "a", planned_cells()), out, against="paper")
+    assert {"against.csv", "table8.md", "figure1.png"} <= {path.name for path in out.iterdir()}
+    (out / "notes.md").write_text("mine")
+    made = write_report(study(tmp_path / "b", planned_cells(methods=("origin",))), out)
+    assert {path.name for path in out.iterdir()} == {path.name for path in made} | {"notes.md"}
+
+
 def test_a_broken_adviser_is_said_under_table_1(tmp_path: Path) -> None:
     """A method that fails open at each review has the actor's numbers; nobody should take them for its own."""
 
