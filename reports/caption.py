@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from harness.tracking.plan import PlannedCell
-from reports.frames import Tracked
+from reports.frames import Group, Tracked, groups
 from reports.performance import Performance
 from reports.table import INCOMPLETE, number
 
 SHOWN: Final = 12
 SIMULATED: Final = "SIMULATED: "
+NO_TROUBLE: Final = frozenset({"tie", "inconsistent", "replan_limit", "candidates:none"})
 AVG_T: Final = (
     "Avg. T is the summed working time of the method's episodes over that of the paired baseline episodes (same actor, "
     "environment, task and seed; wall time less what was waited in queues)."
@@ -117,6 +120,26 @@ def missing(source: Tracked, found: Sequence[Performance]) -> list[str]:
     if source.left_out:
         notes.append(f"{source.left_out} recorded episodes belong to cells outside the present plan and are left out.")
     return notes
+
+
+def broken_advisers(source: Tracked) -> list[str]:
+    """Methods whose judge, critic or source broke in most reviews: they fail open, and look like the actor alone."""
+    parts = [part for group in groups(source) if (part := _broken(group))]
+    if not parts:
+        return []
+    return [f"The adviser broke in most reviews, so that the actor's own proposals stood: {listed(parts)}."]
+
+
+def _broken(group: Group) -> str:
+    reviews, opened = (sum(int(row[name] or 0) for row in group.rows) for name in ("reviews", "fail_opens"))
+    causes: Counter[str] = Counter()
+    for row in group.rows:
+        causes.update(json.loads(str(row["fail_open_causes"] or "{}")))
+    trouble = Counter({cause: count for cause, count in causes.items() if cause not in NO_TROUBLE})
+    if 2 * opened <= reviews or 2 * trouble.total() <= causes.total():
+        return ""
+    worst = trouble.most_common(1)[0][0][:60]
+    return f"{group.method} x {group.actor} x {group.environment} {opened / reviews:.0%} ({worst})"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from reports.figures.canvas import FORMATS, Drawing
 from reports.frames import Tracked, open_source
 from reports.page import EPISODES, figure_of, render_page
 from reports.table import Table
-from reports.tables import absent, build_all
+from reports.tables import absent, build_all, table_names
 
 GLOSSARY: Final = ("outcome", "reward", "success", "wall_s", "waited_s", "work_s", "fired", "adopt", "keep", "novel")
 
@@ -58,6 +58,7 @@ def write_report(
         if figures:
             for drawing in drawings(source):
                 paths += [_write(out / f"{drawing.name}.{kind}", drawing.render(kind)) for kind in FORMATS]
+        _clear(out, {path.name for path in paths}, figures)
         html = page(source, against=against, episodes=episodes, links=links)
         paths.append(_write(out / PAGE, html))
     except OSError as error:
@@ -132,6 +133,16 @@ def _absent(source: Tracked) -> list[str]:
     if not found:
         return []
     return ["", "## Not in this report", "", *(f"- {name}: needs {render.md(need)}" for name, need in found.items())]
+
+
+def _clear(out: Path, written: Collection[str], figures: bool) -> None:
+    """Take away what an earlier report wrote and this one has nothing for: old numbers beside new ones mislead."""
+    tables = [f"{name}.{kind}" for name in (*table_names(), "against") for kind in ("md", "tex", "csv")]
+    from reports.figures import figure_names
+
+    drawn = [f"{name}.{kind}" for name in figure_names() for kind in FORMATS] if figures else []
+    for name in {*tables, *drawn} - set(written):
+        (out / name).unlink(missing_ok=True)
 
 
 def _write(path: Path, content: str | bytes) -> Path:

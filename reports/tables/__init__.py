@@ -28,6 +28,11 @@ def absent(source: Tracked) -> dict[str, str]:
     return {name: need.replace("STUDY", source.study) for name, need in _needs(source) if need}
 
 
+def table_names() -> list[str]:
+    """Names of all tables there can be: a table is named like its file."""
+    return [info.name for info in pkgutil.iter_modules(__path__)]
+
+
 def _needs(source: Tracked) -> Iterator[tuple[str, str]]:
     for module, table in _built(source):
         if table is None:
@@ -36,8 +41,7 @@ def _needs(source: Tracked) -> Iterator[tuple[str, str]]:
 
 def _built(source: Tracked) -> list[tuple[ModuleType, Table | None]]:
     if "tables" not in source.memo:
-        names = [info.name for info in pkgutil.iter_modules(__path__)]
-        modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+        modules = [importlib.import_module(f"{__name__}.{name}") for name in table_names()]
         modules.sort(key=lambda module: (module.ORDER, module.__name__))
         source.memo["tables"] = [(module, _said(source, module.build(source))) for module in modules]
     built: list[tuple[ModuleType, Table | None]] = source.memo["tables"]

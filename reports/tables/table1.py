@@ -40,6 +40,7 @@ def build(source: Tracked) -> Table:
             *caption.other_convention(found),
             *caption.unscored(found),
             *caption.missing(source, found),
+            *caption.broken_advisers(source),
         ],
         data=[tidy(item) for item in found],
     )

@@ -164,6 +164,37 @@ def test_every_table_says_what_is_simulated(tmp_path: Path) -> None:
     assert not any("SIMULATED" in " ".join(table.caption) for table in build_all(real))
 
 
+def test_what_an_earlier_report_wrote_does_not_stay_beside_new_numbers(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    write_report(study(tmp_path / "a", planned_cells()), out, against="paper")
+    assert {"against.csv", "table8.md", "figure1.png"} <= {path.name for path in out.iterdir()}
+    (out / "notes.md").write_text("mine")
+    made = write_report(study(tmp_path / "b", planned_cells(methods=("origin",))), out)
+    assert {path.name for path in out.iterdir()} == {path.name for path in made} | {"notes.md"}
+
+
+def test_a_broken_adviser_is_said_under_table_1(tmp_path: Path) -> None:
+    """A method that fails open at each review has the actor's numbers; nobody should take them for its own."""
+
+    def failing(cause: str) -> Change:
+        def change(cell: PlannedCell, task: str) -> Episode:
+            made = make_episode(cell, task)
+            steps = [
+                replace(step, reviews=tuple(replace(r, fired=False, fail_open=(cause,)) for r in step.reviews))
+                for step in made.steps
+            ]
+            return replace(made, steps=tuple(steps)) if cell.method == "cota" else made
+
+        return change
+
+    cells = planned_cells(actors=("weak",), environments=("retail",))
+    notes = " ".join(table1.build(study(tmp_path / "a", cells, failing("judge:SafetensorError"))).notes)
+    assert "adviser broke in most reviews" in notes
+    assert "cota x weak x retail 100% (judge:SafetensorError)" in notes
+    for n, calm in enumerate((None, failing("tie"))):
+        assert "adviser broke" not in " ".join(table1.build(study(tmp_path / f"b{n}", cells, calm)).notes)
+
+
 def test_simulated_is_said_and_skipped_cells_have_a_reason(tmp_path: Path) -> None:
     cells = planned_cells(seeds=(0,), tasks=2, **SMALL)
     cells = [replace(c, skipped="no judge for this one") if c.method == "cota" else c for c in cells]
