@@ -159,10 +159,10 @@ def judge(given: Given) -> Iterator[Figure]:
     """Four candidates in both orders over one state, against eight independent full prompts as one batch."""
     need("torch", "transformers")
     import torch
-    from harness.models.weights import load
 
     from benchmarks.judge_prefill import STATE, Bench, agreement, ratios, total
     from harness.errors import UsageError
+    from harness.models.weights import load
 
     torch.set_num_threads(1)
     try:
