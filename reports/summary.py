@@ -22,7 +22,8 @@ from reports.write import page, report_files
 
 EMBEDDED = 100  # episodes in the page of each summary run
 GLOSSARY = {
-    "performance_mean": "unweighted mean over environments of performance in [0, 1] (mean reward, or success rate)",
+    "performance_mean": "unweighted mean over environments of performance in [0, 1] (mean reward, or success rate); "
+    "none for a method that was skipped in an environment where others ran",
     "<environment>_performance": "performance over scored episodes of all seeds, in [0, 1]; errors left out",
     "<environment>_performance_errors_zero": "the same with errors counted as 0; there only when it differs",
     "<environment>_avg_t": "summed working time over that of the paired Origin episodes",
@@ -57,8 +58,8 @@ def summarise(source: Tracked) -> Summary:
             SummaryRun(
                 method=method,
                 actor=actor,
-                metrics=_metrics(source.study, items, parts),
-                note=_note(source, items),
+                metrics=_metrics(source.study, items, parts, partial=bool(_left_out(items, found))),
+                note=_note(source, items, _left_out(items, found)),
                 complete=not any(item.missing for item in items),
                 params={"environments": ", ".join(item.environment for item in items)},
                 tags={"mlflow.runColor": tint(source, method)},
@@ -80,8 +81,16 @@ def macro(study: str, items: Sequence[Performance], parts: Sequence[Group]) -> E
     return mean_of_means(samples, generator(study, items[0].method, items[0].actor, "macro"))
 
 
-def _metrics(study: str, items: Sequence[Performance], parts: Sequence[Group]) -> dict[str, float]:
-    found: dict[str, float | None] = _named("performance_mean", macro(study, items, parts))
+def _left_out(items: Sequence[Performance], found: Sequence[Performance]) -> list[str]:
+    """Environments where other methods ran with this actor and this one was skipped: a mean would hide that."""
+    ran = {item.environment for item in items if not item.skipped}
+    others = (item for item in found if item.actor == items[0].actor and not item.skipped)
+    return sorted({item.environment for item in others} - ran)
+
+
+def _metrics(study: str, items: Sequence[Performance], parts: Sequence[Group], *, partial: bool) -> dict[str, float]:
+    """Metrics of one summary run; `partial` ones have no mean over environments."""
+    found: dict[str, float | None] = {} if partial else dict(_named("performance_mean", macro(study, items, parts)))
     for item in items:
         place = legal_name(item.environment)
         found |= _named(f"{place}_performance", item.scored)
@@ -90,7 +99,8 @@ def _metrics(study: str, items: Sequence[Performance], parts: Sequence[Group]) -
             found[f"{place}_performance_errors_zero"] = item.zeros.value
     times = [item.avg_t.value for item in items if not item.skipped]
     known = [value for value in times if value is not None]
-    found["avg_t_mean"] = math.fsum(known) / len(known) if known and len(known) == len(times) else None
+    complete = bool(known) and len(known) == len(times) and not partial
+    found["avg_t_mean"] = math.fsum(known) / len(known) if complete else None
     found["episodes_scored"] = sum(item.scored.n for item in items)
     found["episodes_errors"] = sum(item.errors for item in items)
     found["episodes_missing"] = sum(item.missing for item in items)
@@ -101,7 +111,7 @@ def _named(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: estimate.value, f"{name}_ci_lo": estimate.low, f"{name}_ci_hi": estimate.high}
 
 
-def _note(source: Tracked, items: Sequence[Performance]) -> str:
+def _note(source: Tracked, items: Sequence[Performance], left_out: Sequence[str]) -> str:
     lines = [f"**{items[0].method}** with actor **{items[0].actor}**, all seeds of study {source.study}.", ""]
     warning = caption.simulated(part for item in items for part in item.simulated)
     if warning:
@@ -117,6 +127,8 @@ def _note(source: Tracked, items: Sequence[Performance]) -> str:
     notes = [*caption.other_convention(items), *caption.unscored(items)]
     if any(item.missing for item in items):
         notes.append(f"Incomplete: {sum(item.missing for item in items)} planned episodes are missing.")
+    if left_out:
+        notes.append(f"No mean over environments: skipped by the study in {', '.join(left_out)}, where others ran.")
     files = "`report.html` is the page to read, `performance.png` has the intervals, `report.md` every table."
     return "\n".join([*lines, "", *notes, "", files])
 
