@@ -59,7 +59,7 @@ def mean_by_task(
         level: Coverage of the interval.
 
     Returns:
-        The estimate; no interval for fewer than two tasks.
+        The estimate; no interval for fewer than two tasks, nor where all tasks agree.
 
     Raises:
         ValueError: lengths differ, or a value is not finite.
@@ -155,7 +155,8 @@ def mean_of_means(
         level: Coverage of the interval.
 
     Returns:
-        The estimate; no value when any sample is empty, no interval when any has fewer than two tasks.
+        The estimate; no value when any sample is empty, no interval when any has fewer than two tasks, or
+        when all agree.
     """
     pairs = [by_task(values, tasks) for values, tasks in parts]
     n, clusters = sum(len(values) for values, _ in parts), sum(len(sums) for sums, _ in pairs)
@@ -165,8 +166,15 @@ def mean_of_means(
     if any(len(sums) < 2 for sums, _ in pairs):
         return Estimate(value, None, None, n, clusters)
     draws = np.mean([_draws(sums, counts, rng, resamples) for sums, counts in pairs], axis=0)
-    low, high = _around(value, *np.quantile(draws, ((1 - level) / 2, (1 + level) / 2)))
+    low, high = _between(value, draws, level)
     return Estimate(value, low, high, n, clusters)
+
+
+def _between(value: float, draws: Floats, level: float) -> tuple[float, float] | tuple[None, None]:
+    """The middle `level` of the draws; nothing where all are alike: resampling cannot tell that from certainty."""
+    if np.ptp(draws) <= 1e-12 * max(1.0, abs(value)):
+        return None, None
+    return _around(value, *np.quantile(draws, ((1 - level) / 2, (1 + level) / 2)))
 
 
 def _around(value: float, low: float, high: float) -> tuple[float, float]:
@@ -186,7 +194,7 @@ def _ratio(top: Floats, bottom: Floats, rng: np.random.Generator, *, n: int, res
     if tasks < 2:
         return Estimate(value, None, None, n, tasks)
     draws = _draws(top, bottom, rng, resamples)
-    low, high = _around(value, *np.quantile(draws[np.isfinite(draws)], ((1 - level) / 2, (1 + level) / 2)))
+    low, high = _between(value, draws[np.isfinite(draws)], level)
     return Estimate(value, low, high, n, tasks)
 
 

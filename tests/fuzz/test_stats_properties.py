@@ -27,7 +27,8 @@ def sensible(found: Estimate, low: float, high: float) -> None:
     """Inside the range of the sample, interval around the estimate."""
     assert found.value is not None
     assert low - LITTLE <= found.value <= high + LITTLE
-    assert (found.low is None) == (found.high is None) == (found.clusters < 2)
+    assert (found.low is None) == (found.high is None)
+    assert found.low is None or found.clusters > 1  # none either where all tasks agree
     if found.low is not None and found.high is not None:
         assert low - LITTLE <= found.low <= found.value  # exactly: an error bar of negative length cannot be drawn
         assert found.value <= found.high <= high + LITTLE
