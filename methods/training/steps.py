@@ -34,6 +34,9 @@ def collected(one: Prepared, say: Say = print) -> Collected:
     if not made.complete:
         reasons = "; ".join(f"{n} x {reason}" for reason, n in made.reasons.items())
         raise UsageError(f"{one.label}: {made.statuses.get('failed')} branch units failed ({reasons}). Run it again.")
+    there, asked = made.planned // one.recipe.trajectories, one.recipe.tasks
+    if there < asked:
+        say(f"{one.label}: {asked} tasks are asked for, and split {one.recipe.split!r} has {there} from there on")
     counts = made.card.get("counts", {})
     say(f"{one.label}: {made.planned} branch units, {counts.get('points', 0)} verified points, kept in {one.branches}")
     return made

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import UsageError
 from harness.run import run_study
 from harness.study import Study, load_study
-from methods.training.prepare import RECIPE_FILE, prepare, recipes
+from methods.training.prepare import RECIPE_FILE, collected, prepare, recipes
 
 BASE = """
 study: prep
@@ -136,3 +136,9 @@ def test_an_interrupted_preparation_goes_on_from_there(tmp_path: Path, monkeypat
     calls.clear()
     module.collected(recipes(study(tmp_path))["mock"], said.append)
     assert calls == [1, 2, 3, 4, 5, 6]  # twelve tasks, two interruptions after three each
+
+
+def test_a_split_that_is_shorter_than_the_recipe_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+    collected(recipes(study(tmp_path, ("tasks: 12", "tasks: 5000")))["mock"], said.append)
+    assert any("5000 tasks are asked for" in line for line in said)
