@@ -18,7 +18,7 @@ import time
 
 def main(episodes: int, turns: int) -> None:
     """Run, count, print JSON."""
-    from inspect_ai import Task, eval
+    import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.log import read_eval_log
     from inspect_ai.model import ChatMessageUser, ModelOutput, ModelUsage, get_model
@@ -42,10 +42,10 @@ def main(episodes: int, turns: int) -> None:
             yield output
 
     samples = [Sample(id=f"test-{number}", input="Walk to the end of the corridor.") for number in range(episodes)]
-    task = Task(dataset=samples, solver=corridor(), name="corridor")
+    task = inspect_ai.Task(dataset=samples, solver=corridor(), name="corridor")
     with tempfile.TemporaryDirectory() as folder:
         began, spent = time.perf_counter(), cpu_seconds()
-        logs = eval(task, model=get_model("mockllm/model", custom_outputs=replies()), log_dir=folder, display="none")
+        logs = inspect_ai.eval(task, model=get_model("mockllm/model", custom_outputs=replies()), log_dir=folder, display="none")
         took, used = time.perf_counter() - began, cpu_seconds() - spent
         log = read_eval_log(logs[0].location)
     if log.status != "success":
