@@ -45,7 +45,8 @@ def main(episodes: int, turns: int) -> None:
     task = inspect_ai.Task(dataset=samples, solver=corridor(), name="corridor")
     with tempfile.TemporaryDirectory() as folder:
         began, spent = time.perf_counter(), cpu_seconds()
-        logs = inspect_ai.eval(task, model=get_model("mockllm/model", custom_outputs=replies()), log_dir=folder, display="none")
+        model = get_model("mockllm/model", custom_outputs=replies())
+        logs = inspect_ai.eval(task, model=model, log_dir=folder, display="none")
         took, used = time.perf_counter() - began, cpu_seconds() - spent
         log = read_eval_log(logs[0].location)
     if log.status != "success":
