@@ -19,10 +19,10 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     before = torch.get_num_threads()
     monkeypatch.setattr(threads, "cores", lambda: 8)
+    monkeypatch.setattr(threads, "_jobs", 1)  # whatever other tests of this process have said
     torch.set_num_threads(8)
     yield torch
     torch.set_num_threads(before)
-    threads.share_cores(1)
 
 
 def test_a_model_takes_its_share_and_never_more_than_it_had(torch: Any) -> None:
