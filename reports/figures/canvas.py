@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.errors import UsageError
@@ -29,10 +29,13 @@ class Drawing:
     title: str
     caption: Sequence[str]
     figure: Any
+    kept: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)  # files and page share an SVG
 
     def render(self, kind: str) -> bytes:
-        """The figure as `png`, `pdf` or `svg`."""
-        return render(self.figure, kind)
+        """The figure as `png`, `pdf` or `svg`, drawn once."""
+        if kind not in self.kept:
+            self.kept[kind] = render(self.figure, kind)
+        return self.kept[kind]
 
 
 def available() -> bool:
