@@ -32,11 +32,9 @@ from reports.table import Table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["EPISODES", "FIGURES", "Figure", "figure_of", "figures_of", "render_page"]
+__all__ = ["EPISODES", "Figure", "figure_of", "render_page"]
 
 HERE: Final = Path(__file__).parent
-KINDS: Final = {".svg": "image/svg+xml", ".png": "image/png"}
-FIGURES: Final = tuple(KINDS)
 
 
 @dataclass(frozen=True)
@@ -49,24 +47,11 @@ class Figure:
 
 
 def figure_of(name: str, svg: bytes, caption: str = "") -> Figure:
-    """One figure that is at hand as SVG."""
-    return Figure(name, f"data:{KINDS['.svg']};base64,{base64.b64encode(svg).decode()}", caption)
+    """One figure from its SVG.
 
-
-def figures_of(files: Mapping[str, bytes], captions: Mapping[str, str] | None = None) -> list[Figure]:
-    """Figures among a report's files (name to content): SVG, or PNG where there is no SVG of that name.
-
-    They are shown as images, so that nothing in an SVG can act on the page, and two of them cannot clash.
+    It is shown as an image, so that nothing in an SVG can act on the page, and two of them cannot clash.
     """
-    found: dict[str, str] = {}
-    for ending, kind in reversed(KINDS.items()):
-        for name, data in files.items():
-            if name.endswith(ending):
-                encoded = base64.b64encode(data).decode()
-                found[name.removesuffix(ending)] = f"data:{kind};base64,{encoded}"
-    texts = captions or {}
-    names = dict.fromkeys(name.rpartition(".")[0] for name in files)
-    return [Figure(name, found[name], texts.get(name, "")) for name in names if name in found]
+    return Figure(name, f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}", caption)
 
 
 def render_page(
