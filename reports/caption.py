@@ -68,10 +68,21 @@ def simulated(parts: Iterable[str]) -> str:
 
 def simulated_in(source: Tracked) -> list[str]:
     """The warning of a whole study, as a list that is empty when nothing in it is simulated."""
+    text = simulated(_simulated_parts(source))
+    return [text] if text else []
+
+
+def simulated_short(source: Tracked) -> str:
+    """The same for a figure's title, since a picture travels without its caption: ` (simulated: actor, user)`."""
+    parts = sorted(_simulated_parts(source))
+    return f" (simulated: {', '.join(parts)})" if parts else ""
+
+
+def _simulated_parts(source: Tracked) -> set[str]:
     if "simulated" not in source.memo:
         source.memo["simulated"] = {p for row in source.rows for p in str(row["simulated"] or "").split(",") if p}
-    text = simulated(source.memo["simulated"])
-    return [text] if text else []
+    found: set[str] = source.memo["simulated"]
+    return found
 
 
 def marks(found: Sequence[Performance]) -> list[str]:

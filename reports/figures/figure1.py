@@ -35,7 +35,7 @@ def draw(source: Tracked) -> Drawing | None:
         _panel(axis, source, bars, here)
         axis.set_title(label(environment), fontsize=9)
     axes[0].set_yticks(range(len(bars)), names, fontsize=9)
-    figure.suptitle(f"{label(source.study)}: answers to advice", fontsize=11)
+    figure.suptitle(f"{label(source.study)}: answers to advice{caption.simulated_short(source)}", fontsize=11)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9, frameon=False)
     return Drawing(
         name="figure1",

@@ -29,7 +29,8 @@ def draw(source: Tracked) -> Drawing | None:
     axes = figure.subplots(len(environments), 1, squeeze=False, height_ratios=[h + 1.5 for h in heights])[:, 0]
     for axis, environment in zip(axes, environments, strict=True):
         _panel(axis, source, [item for item in found if item.environment == environment], methods)
-    figure.suptitle(f"{label(source.study)}: paired differences to {label(found[0].base)}", fontsize=11)
+    title = f"{label(source.study)}: paired differences to {label(found[0].base)}"
+    figure.suptitle(f"{title}{caption.simulated_short(source)}", fontsize=11)
     return Drawing(
         name="paired",
         title=f"{source.study}: paired differences.",

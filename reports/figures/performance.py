@@ -60,7 +60,7 @@ def chart(source: Tracked, actors: Sequence[str], found: Sequence[Performance]) 
             title = f"{label(source.study)}: {label(actor)}{' (simulated actor)' if simulated else ''}"
             figure.suptitle(title, fontsize=11)
     if len(actors) > 1:
-        figure.suptitle(f"{label(source.study)}: performance", fontsize=11)
+        figure.suptitle(f"{label(source.study)}: performance{caption.simulated_short(source)}", fontsize=11)
     figure.supxlabel(NOTE if width > NARROW else NOTE.replace(". Bars", ".\nBars"), fontsize=8)
     return figure
 

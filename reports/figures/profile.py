@@ -43,7 +43,7 @@ def draw(source: Tracked) -> Drawing | None:
         axis.set_xlabel("score", fontsize=9)
         axis.tick_params(labelbottom=True)
     figure.supylabel("share of episodes above it", fontsize=9)
-    figure.suptitle(f"{label(source.study)}: performance profiles", fontsize=11)
+    figure.suptitle(f"{label(source.study)}: performance profiles{caption.simulated_short(source)}", fontsize=11)
     handles = {name: line for axis in axes for line, name in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(
         handles.values(),
