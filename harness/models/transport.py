@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -50,8 +51,34 @@ def make_pool(base_url: str, size: int) -> Pool:
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy and not urllib.request.proxy_bypass(parts.hostname):
         return urllib3.ProxyManager(proxy, maxsize=size)
-    pool: Pool = urllib3.connection_from_url(base_url, maxsize=size)  # half the overhead of a manager
+    pool = urllib3.connection_from_url(base_url, maxsize=size)  # half the overhead of a manager
+    pool.ConnectionCls = _OneWriteTls if parts.scheme == "https" else _OneWrite
     return pool
+
+
+class _OneWrite(HTTPConnection):
+    """Sends the head of a request together with its body: http.client writes twice.
+
+    With many threads each write is a wait for the interpreter lock too, and the server wakes up twice.
+    """
+
+    _waits = False
+    _head = b""
+
+    def request(self, method: str, url: str, body: Any = None, *args: Any, **named: Any) -> None:
+        self._waits, self._head = bool(body), b""
+        super().request(method, url, body, *args, **named)
+
+    def send(self, data: Any) -> None:
+        if self._waits:
+            self._waits, self._head = False, data
+            return
+        head, self._head = self._head, b""
+        super().send(head + data if head else data)
+
+
+class _OneWriteTls(_OneWrite, HTTPSConnection):
+    """The same over TLS."""
 
 
 def post(pool: Pool, url: str, body: Mapping[str, Any], headers: Mapping[str, str], deadline: float) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import random
 import re
+import selectors
 import sys
 import threading
 from collections import Counter
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
+BEARER = re.compile(rb"(?i)\r\nauthorization: *bearer ([^\r\n]+)")
 FAULTS = ("rate_limit", "server_error", "reset", "stall", "truncated_json", "short_body")
 
 
@@ -51,9 +54,9 @@ class MockEndpoint:
         self.authorizations: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._chance = random.Random(self.behaviour.seed)
-        self._loop = asyncio.new_event_loop()
+        self._loop = asyncio.SelectorEventLoop(selectors.SelectSelector())  # epoll would round latencies up to 1 ms
         self._ready = threading.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.links: set[_Link] = set()
 
     @property
     def url(self) -> str:
@@ -78,37 +81,20 @@ class MockEndpoint:
 
     async def _main(self) -> None:
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
+        server = await self._loop.create_server(lambda: _Link(self), "127.0.0.1", self.port, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
         server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for link in list(self.links):
+            link.hang_up()
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = re.search(rb"(?i)content-length: *(\d+)", head)
-                body = await reader.readexactly(int(length.group(1))) if length else b""
-                key = re.search(rb"(?i)authorization: *bearer ([^\r\n]+)", head)
-                self.authorizations[key.group(1).decode() if key else ""] += 1
-                if not await self._answer(head.split(b" ")[1].decode(), body, writer):
-                    break
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            self._tasks.discard(task)
-            writer.close()
-
-    async def _answer(self, path: str, body: bytes, writer: asyncio.StreamWriter) -> bool:
+    def request(self, path: str, key: str, body: bytes, link: _Link) -> None:
+        """A request is all there: answer it at once or after the latency."""
+        self.authorizations[key] += 1
         if path != "/v1/chat/completions":
-            return await self._write(writer, 200, {"version": "mock-1", "data": [{"id": "m"}], **self.counts})
+            link.write(200, {"version": "mock-1", "data": [{"id": "m"}], **self.counts})
+            return
         behaviour = self.behaviour
         self.counts["calls"] += 1
         self.counts["flying"] += 1
@@ -117,54 +103,42 @@ class MockEndpoint:
         faulty = self._chance.random() < behaviour.faults
         kind = "rate_limit" if crowded else self._chance.choice(behaviour.kinds) if faulty else "fine"
         kind = behaviour.script.pop(0) if behaviour.script else kind
-        try:
-            await asyncio.sleep(0.001 if crowded else behaviour.latency)
-        finally:  # counted before the client can know the answer
-            self.counts["flying"] -= 1
-            self.counts[kind] += 1
-        return await self._send(kind, json.loads(body), writer)
+        self._loop.call_later(0.001 if crowded else behaviour.latency, self._answer, kind, body, link)
 
-    async def _send(self, kind: str, request: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
+    def _answer(self, kind: str, body: bytes, link: _Link) -> None:
+        self.counts["flying"] -= 1  # counted before the client can know the answer
+        self.counts[kind] += 1
+        behaviour = self.behaviour
         if kind == "rate_limit":
-            return await self._write(writer, 429, {"error": {"message": "slow down"}}, self.behaviour.retry_after)
-        if kind == "server_error":
-            return await self._write(writer, 500, {"error": {"message": "oops"}})
-        if kind == "reset":
-            writer.transport.abort()
-            return False
-        if kind == "stall":
-            await asyncio.sleep(self.behaviour.stall_s)
-            return False
-        if self.behaviour.refusal and kind == "fine":
-            return await self._write(
-                writer, self.behaviour.refusal[0], {"error": {"message": self.behaviour.refusal[1]}}
-            )
+            link.write(429, {"error": {"message": "slow down"}}, behaviour.retry_after)
+        elif kind == "server_error":
+            link.write(500, {"error": {"message": "oops"}})
+        elif kind == "reset":
+            link.abort()
+        elif kind == "stall":
+            self._loop.call_later(behaviour.stall_s, link.hang_up)
+        elif behaviour.refusal and kind == "fine":
+            link.write(behaviour.refusal[0], {"error": {"message": behaviour.refusal[1]}})
+        else:
+            self._say(kind, json.loads(body), link)
+
+    def _say(self, kind: str, request: dict[str, Any], link: _Link) -> None:
         limit = self.behaviour.context_chars
         if limit is not None and sum(len(str(m.get("content"))) for m in request["messages"]) > limit:
-            return await self._write(writer, 400, {"error": {"message": "maximum context length is exceeded"}})
+            link.write(400, {"error": {"message": "maximum context length is exceeded"}})
+            return
         answer = self._complete(request)
+        raw = json.dumps(answer).encode()
         if kind == "truncated_json":
-            raw = json.dumps(answer).encode()
-            return await self._write(writer, 200, raw[: len(raw) // 2])
-        if kind == "short_body":
-            raw = json.dumps(answer).encode()
-            writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw[: len(raw) // 2])
-            await writer.drain()
-            return False
-        self.seen.append(request)
-        self.counts["prompt"] += answer["usage"]["prompt_tokens"]
-        self.counts["completion"] += answer["usage"]["completion_tokens"]
-        return await self._write(writer, 200, answer)
-
-    async def _write(
-        self, writer: asyncio.StreamWriter, status: int, answer: Any, retry_after: float | None = None
-    ) -> bool:
-        raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        extra = "" if retry_after is None else f"Retry-After: {retry_after}\r\n"
-        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {len(raw)}\r\n\r\n"
-        writer.write(head.encode() + raw)
-        await writer.drain()
-        return True
+            link.write(200, raw[: len(raw) // 2])
+        elif kind == "short_body":
+            link.write(200, raw[: len(raw) // 2], promised=len(raw))
+            link.hang_up()
+        else:
+            self.seen.append(request)
+            self.counts["prompt"] += answer["usage"]["prompt_tokens"]
+            self.counts["completion"] += answer["usage"]["completion_tokens"]
+            link.write(200, raw)
 
     def _complete(self, request: dict[str, Any]) -> dict[str, Any]:
         text = self.behaviour.replies.pop(0) if self.behaviour.replies else rule(request)
@@ -175,7 +149,7 @@ class MockEndpoint:
             choice["logprobs"] = {"content": [{"token": text, "logprob": -0.02, "top_logprobs": others}]}
             choice["logprobs"]["content"][0]["top_logprobs"].insert(0, {"token": text, "logprob": -0.02})
         prompt = len(json.dumps(request["messages"])) // 4
-        usage = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
+        usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": len(text.split())}
         usage |= {"prompt_tokens_details": {"cached_tokens": prompt // 2}, "total_tokens": prompt + len(text.split())}
         return {
             "id": "x",
@@ -184,6 +158,50 @@ class MockEndpoint:
             "choices": [choice],
             "usage": usage,
         }
+
+
+class _Link(asyncio.Protocol):
+    """One connection. A protocol and not a stream: a client on the same two cores pays for what its server spends."""
+
+    def __init__(self, owner: MockEndpoint) -> None:
+        self._owner = owner
+        self._held = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._owner.links.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._owner.links.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._held += data
+        while b"\r\n\r\n" in self._held:
+            head, rest = self._held.split(b"\r\n\r\n", 1)
+            found = LENGTH.search(head)
+            length = int(found[1]) if found else 0
+            if len(rest) < length:
+                return
+            self._held = rest[length:]
+            key = BEARER.search(head)
+            self._owner.request(head.split(b" ", 2)[1].decode(), key[1].decode() if key else "", rest[:length], self)
+
+    def write(self, status: int, answer: Any, retry_after: float | None = None, promised: int | None = None) -> None:
+        """An answer; `promised`: the length it claims to have."""
+        raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        extra = "" if retry_after is None else f"Retry-After: {retry_after}\r\n"
+        length = len(raw) if promised is None else promised
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {length}\r\n\r\n"
+        self._transport.write(head.encode() + raw)
+
+    def hang_up(self) -> None:
+        """Close once everything is written."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close with a reset."""
+        self._transport.abort()
 
 
 def rule(request: dict[str, Any]) -> str:
