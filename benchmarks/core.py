@@ -19,7 +19,8 @@ from benchmarks.figures import CPU, WALL, Figure, number
 from harness.actors.mock import MockActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
-from harness.loop import Limits, run_episode
+from harness.episode import run_episode
+from harness.loop import Limits
 from harness.protocols import Environment
 from harness.records import Action, DecisionState, Turn
 from harness.registry import create

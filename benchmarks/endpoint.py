@@ -25,7 +25,8 @@ from typing import Any
 from harness.actors.chat import ChatActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
-from harness.loop import Limits, run_episode
+from harness.episode import run_episode
+from harness.loop import Limits
 from harness.models.client import Endpoint, connection
 from methods.origin import Origin
 

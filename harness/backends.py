@@ -14,14 +14,12 @@ joblib had looked ahead to are answered as not run instead of being started.
 from __future__ import annotations
 
 import os
-import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from harness.interrupt import shield_worker
+from harness.interrupt import shield_worker, sigint_held
 
 
 @dataclass(frozen=True)
@@ -29,20 +27,6 @@ class _NotRun:
     """Stands for the result of a task that was not started; `error` is raised in the consumer."""
 
     error: BaseException | None = None
-
-
-@contextmanager
-def _sigint_held() -> Iterator[None]:
-    """Hold Ctrl-C back in this thread: worker processes that are started meanwhile inherit that for life.
-
-    A worker ignores Ctrl-C once it runs a job, but until then it would die of it with a traceback.  A signal that
-    comes meanwhile is delivered when the block ends.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Settling:
@@ -58,7 +42,7 @@ class Settling:
         if self.stopped():
             return self._answer(callback, _NotRun())
         try:
-            with _sigint_held():
+            with sigint_held():
                 return super().submit(func, callback)  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001  raised in the consumer instead of being lost in a callback thread
             return self._answer(callback, _NotRun(error))

@@ -127,6 +127,20 @@ def last_word() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN if handler.stopped else before)
 
 
+@contextmanager
+def sigint_held() -> Iterator[None]:
+    """Hold Ctrl-C back in this thread: worker processes that are started meanwhile inherit that for life.
+
+    A worker ignores Ctrl-C once it runs a job, but until then it would die of it with a traceback.  A signal that
+    comes meanwhile is delivered when the block ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def shield_worker(parent: int | None = None) -> None:
     """In a worker process: Ctrl-C of the terminal is the parent's business; end when the parent is gone.
 

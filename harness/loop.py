@@ -1,28 +1,27 @@
 """The episode loop: propose, review, execute or replan, until the environment ends it or a limit does.
 
 `Rollout` is one run through an environment; it can begin at a task or go on from a restored prefix, so episodes,
-branches (paper appendix B.2) and audits are run by the same code.  `run_episode` wraps it into a record that exists
-whatever happens: who broke is in `boundary`, what happened before is kept.
+branches (paper appendix B.2) and audits are run by the same code; `harness.episode` makes a record of it.  The inner
+methods are plans (`harness.guard.Plan`): they yield the calls to plugins, so that a call that hangs can be left behind.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from harness import intake
 from harness.desk import ReviewDesk, Tools
 from harness.errors import EpisodeError, IllegalAction, UsageError
-from harness.guard import GRACE_S, CallTimeout, Clock, Guard, give_up_at
+from harness.guard import GRACE_S, Call, CallTimeout, Clock, Guard, Plan, give_up_at
 from harness.protocols import Actor, Environment, Execute, Method, Mind, Verdict
 from harness.records import (
     Action,
     Advice,
     DecisionState,
-    Episode,
     Outcome,
     Proposal,
     Response,
@@ -71,25 +70,6 @@ class Streams:
         )
 
 
-class CellLike(Protocol):
-    """What the loop needs to know of a cell."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def study(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def actor(self) -> str: ...
-    @property
-    def environment(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def split(self) -> str: ...
-
-
 def classify(new: Action, old: Action, recommended: tuple[Action, ...]) -> Response:
     """Adopt, keep or novel by canonical action; a recommended repeat of the proposal counts as adopt."""
     if new.canonical in {action.canonical for action in recommended}:
@@ -121,14 +101,38 @@ class Rollout:
 
     def begin(self, task_id: str) -> None:
         """Reset the environment to a task."""
-        reset = partial(self.environment.reset, task_id, self.streams.seed_for("environment"))
-        task, opening = intake.opening(self._timed("environment", reset, self._deadline(step=False)))
-        self.at(DecisionState(self.environment.name, task_id, task, opening))
+        self._run(self._begin(task_id))
 
     def at(self, state: DecisionState, thoughts: tuple[str, ...] = ()) -> None:
         """Go on from a prefix that the caller has restored in the environment."""
+        self._run(self._at(state, thoughts))
+
+    def advance(self, forced: Action | None = None) -> Step:
+        """One executed step; `forced` skips proposal and review (the first action of a branch)."""
+        return self._run(self._advance(forced))
+
+    def play(self, task_id: str) -> None:
+        """Reset the environment to a task and advance until the episode is over."""
+        self._run(self._play(task_id))
+
+    def _run(self, plan: Plan[T]) -> T:
+        limits = (self.limits.call_s, self.limits.step_s, self.limits.episode_s)
+        return self.guard.run(plan, limited=any(limit is not None for limit in limits))
+
+    def _play(self, task_id: str) -> Plan[None]:
+        yield from self._begin(task_id)
+        while not self.over:
+            yield from self._advance(None)
+
+    def _begin(self, task_id: str) -> Plan[None]:
+        reset = partial(self.environment.reset, task_id, self.streams.seed_for("environment"))
+        found = yield from self._timed("environment", reset, self._deadline(step=False))
+        task, opening = intake.opening(found)
+        yield from self._at(DecisionState(self.environment.name, task_id, task, opening), ())
+
+    def _at(self, state: DecisionState, thoughts: tuple[str, ...]) -> Plan[None]:
         self.state, self.thoughts = state, thoughts
-        self._briefing = self._timed("environment", self.environment.briefing, self._deadline(step=False))
+        self._briefing = yield from self._timed("environment", self.environment.briefing, self._deadline(step=False))
 
     @property
     def over(self) -> bool:
@@ -141,15 +145,15 @@ class Rollout:
             raise RuntimeError("a rollout begins with begin() or at()")
         return self.state
 
-    def advance(self, forced: Action | None = None) -> Step:
-        """One executed step; `forced` skips proposal and review (the first action of a branch)."""
+    def _advance(self, forced: Action | None) -> Plan[Step]:
         state, deadline = self._now(), self._deadline()
         with self.clock.role("harness"):
             if forced is None:
-                action, proposal, reviews = self._decide(state, deadline)
+                action, proposal, reviews = yield from self._decide(state, deadline)
             else:
                 action, proposal, reviews = forced, Proposal(forced), ()
-            outcome = intake.outcome(self._timed("environment", lambda: self.environment.step(action), deadline))
+            found = yield from self._timed("environment", lambda: self.environment.step(action), deadline)
+            outcome = intake.outcome(found)
             self.clock.move("environment", "simulator", outcome.simulator_s)
             self._count("simulator", outcome.usage)
         step = Step(
@@ -178,9 +182,11 @@ class Rollout:
         """The actor's answer to advice from the present state (for audits)."""
         return self.actor.replan(self._now(), proposal, advice, self._mind(self._now(), attempt, None))
 
-    def _decide(self, state: DecisionState, deadline: float | None) -> tuple[Action, Proposal, tuple[Review, ...]]:
+    def _decide(
+        self, state: DecisionState, deadline: float | None
+    ) -> Plan[tuple[Action, Proposal, tuple[Review, ...]]]:
         mind = self._mind(state, 0, deadline)
-        proposal = self._actor(lambda: self.actor.propose(state, mind), deadline)
+        proposal = yield from self._actor(lambda: self.actor.propose(state, mind), deadline)
         reviews: list[Review] = []
         rendered: list[str] = []
 
@@ -191,7 +197,7 @@ class Rollout:
 
         for attempt in range(self.limits.replans + 1):
             current = proposal
-            verdict = self._review(state, current, attempt, view, deadline)
+            verdict = yield from self._review(state, current, attempt, view, deadline)
             if isinstance(verdict, Execute):
                 reviews.append(verdict.review)
                 return verdict.action, current, tuple(reviews)
@@ -201,14 +207,14 @@ class Rollout:
                 break
             mind = self._mind(state, attempt + 1, deadline)
             answer_to = partial(self.actor.replan, state, current, verdict.advice, mind)
-            proposal = self._actor(answer_to, deadline, "replan")
+            proposal = yield from self._actor(answer_to, deadline, "replan")
             answer = classify(proposal.action, current.action, verdict.advice.recommended)
             reviews.append(replace(verdict.review, response=answer))
         return proposal.action, proposal, tuple(reviews)
 
     def _review(
         self, state: DecisionState, proposal: Proposal, attempt: int, view: Callable[[], str], deadline: float | None
-    ) -> Verdict:
+    ) -> Plan[Verdict]:
         def ask_actor(advice: Advice) -> Proposal:
             with self.clock.role("actor"):
                 mind = self._mind(state, 100 + attempt, deadline, role="actor-revise")
@@ -233,7 +239,8 @@ class Rollout:
         )
         before = time.perf_counter()
         try:
-            answer = self._timed("advisor", lambda: self.method.review(state, proposal, desk), deadline, wrap=False)
+            work = partial(self.method.review, state, proposal, desk)
+            answer = yield from self._timed("advisor", work, deadline, wrap=False)
             verdict = intake.verdict(answer)
         except CallTimeout:
             desk.close()
@@ -261,9 +268,10 @@ class Rollout:
             oracle=self.environment.oracle() if self.actor.simulated else None,
         )
 
-    def _actor(self, work: Callable[[], Proposal], deadline: float | None, call: str = "propose") -> Proposal:
+    def _actor(self, work: Callable[[], Proposal], deadline: float | None, call: str = "propose") -> Plan[Proposal]:
         try:
-            proposal = intake.proposal(self._timed("actor", work, deadline), call)
+            answer = yield from self._timed("actor", work, deadline)
+            proposal = intake.proposal(answer, call)
         except (IllegalAction, EpisodeError) as error:
             self._count_lost("actor", error)
             if isinstance(error, EpisodeError):
@@ -274,12 +282,13 @@ class Rollout:
         self._count("actor", proposal.usage)
         return proposal
 
-    def _timed(self, role: Role, work: Callable[[], T], deadline: float | None = None, wrap: bool = True) -> T:
+    def _timed(self, role: Role, work: Callable[[], T], deadline: float | None = None, wrap: bool = True) -> Plan[T]:
         left = None if deadline is None else deadline - time.monotonic()
         given = [limit for limit in (self.limits.call_s, left) if limit is not None]
         try:
             with self.clock.role(role):
-                return self.guard.call(work, min(given) if given else None)
+                answer: T = yield Call(work, min(given) if given else None)
+                return answer
         except CallTimeout as error:
             if not wrap:
                 raise
@@ -321,79 +330,3 @@ class Rollout:
     def _take_usage(self) -> dict[str, Usage]:
         taken, self._usage = self._usage, {}
         return {role: usage for role, usage in taken.items() if usage != Usage()}
-
-
-def run_episode(
-    *,
-    environment: Environment,
-    actor: Actor,
-    method: Method,
-    tools: Tools,
-    cell: CellLike,
-    task_id: str,
-    limits: Limits,
-    attempt: int = 1,
-) -> Episode:
-    """Run one episode to its end or its limit; failures become a record. Only `KeyboardInterrupt` passes through."""
-    wall, began = time.time(), time.perf_counter()
-    streams = Streams(environment.name, task_id, cell.seed)
-    run = Rollout(environment, actor, method, tools, limits, streams)
-    status, reason, boundary = "done", "the environment ended the episode", None
-    try:
-        run.begin(task_id)
-        while not run.over:
-            run.advance()
-        if run.outcome is None or not run.outcome.done:
-            status, reason = "truncated", f"step limit {limits.max_steps}"
-    except EpisodeError as error:
-        status, reason, boundary = error.status, error.reason, error.boundary
-    except UsageError as error:
-        status, reason, boundary = "failed", str(error), "harness"
-    except Exception as error:  # noqa: BLE001  becomes the episode's record
-        status, reason, boundary = "failed", f"{type(error).__name__}: {error}", "harness"
-    finally:
-        run.guard.close()
-    fields: dict[str, Any] = {"status": status, "reason": reason, "boundary": boundary}
-    return _record(run, cell, task_id, attempt, wall, time.perf_counter() - began, fields)
-
-
-def _record(
-    run: Rollout, cell: CellLike, task_id: str, attempt: int, wall: float, took: float, fields: Mapping[str, Any]
-) -> Episode:
-    scored = fields["status"] in ("done", "truncated")
-    reward = run.outcome.reward if run.outcome is not None and scored else None
-    state = run.state
-    seconds, usage = _totals(run)
-    return Episode(
-        cell=cell.key,
-        study=cell.study,
-        method=cell.method,
-        actor=cell.actor,
-        environment=cell.environment,
-        seed=cell.seed,
-        split=cell.split,
-        task_id=task_id,
-        reward=reward,
-        success=None if reward is None else bool(reward >= 1.0 - 1e-9),
-        steps=tuple(run.steps),
-        seconds=seconds,
-        usage=usage,
-        simulated=(*(("actor",) if run.actor.simulated else ()), *run.environment.simulated),
-        task=state.task if state else "",
-        final_observation=state.observation.text if state else "",
-        info=dict(run.outcome.info) if run.outcome else {},
-        attempt=attempt,
-        started_at=wall,
-        wall_s=took,
-        **fields,
-    )
-
-
-def _totals(run: Rollout) -> tuple[dict[str, float], dict[str, Usage]]:
-    seconds, usage = run.clock.take(), run._take_usage()
-    for step in run.steps:
-        for role, value in step.seconds.items():
-            seconds[role] = seconds.get(role, 0.0) + value
-        for role, spent in step.usage.items():
-            usage[role] = usage.get(role, Usage()) + spent
-    return seconds, usage

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
+from harness import spread
 from harness.backends import stream
 from harness.cluster import Cluster
 from harness.errors import UsageError
@@ -26,6 +27,7 @@ from harness.interrupt import Interrupt
 from harness.ledger import RETRYABLE, Ledger
 from harness.records import Episode, Role, Status
 from harness.slot import Slot, Ticket, Watchdog
+from harness.spread import processes_for
 from harness.study import LocalBackend, Policy, Throughput
 from harness.worker import Job, failed, plugins_of, run_job
 
@@ -59,6 +61,7 @@ class Scheduler:
         self._shot = False
         self._cluster: Cluster | None = None
         self.workers = resolve_workers(throughput, len(self._queue))
+        self._processes = processes_for(throughput, self.workers)
         self.interrupt = Interrupt(policy.stop_grace_s, tell)
 
     @property
@@ -94,7 +97,7 @@ class Scheduler:
         return self.interrupt.exit_status if self.interrupt.requested else at_once
 
     def _killable(self) -> bool:
-        return self._throughput.backend == "loky" and self.workers > 1
+        return self._processes > 1 or (self._throughput.backend == "loky" and self.workers > 1)
 
     def _hard_limit(self) -> float | None:
         limit = self._policy.episode_timeout_s
@@ -123,8 +126,18 @@ class Scheduler:
                 overdue=self._overdue,
                 alone=alone,
             )
+        slot = Slot(self._run, markers, self.workers)
+        if self._processes > 1:
+            return spread.stream(
+                slot,
+                tickets,
+                workers=1 if alone else self.workers,
+                processes=1 if alone else self._processes,
+                settle=self._settle,
+                stopped=lambda: self.stopped,
+            )
         return stream(
-            Slot(self._run, markers, self.workers),
+            slot,
             tickets,
             backend=self._throughput.backend,
             workers=self.workers,

@@ -157,11 +157,18 @@ class Throughput(Model):
 
     backend: Backend = "loky"
     workers: int | Literal["auto"] = "auto"
+    processes: int | Literal["auto"] = 1  # that the threads of `threading` are spread over
     traces: int = Field(default=2, ge=0, le=1000)  # so many episodes of each cell are shown step by step; 0: none
     address: str | None = None  # of a dask scheduler, `tcp://HOST:8786`
     worker_wait_s: float = Field(default=60.0, gt=0)  # without any worker in the cluster, before the run stops
 
-    @field_validator("workers")
+    @model_validator(mode="after")
+    def _threads_only(self) -> Throughput:
+        if self.processes != 1 and self.backend != "threading":
+            raise ValueError("`processes` spreads threads over processes: it goes with `backend: threading`")
+        return self
+
+    @field_validator("workers", "processes")
     @classmethod
     def _positive(cls, workers: Any) -> Any:
         if workers != "auto" and not 1 <= workers <= MAX_WORKERS:

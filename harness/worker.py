@@ -20,10 +20,11 @@ from typing import Any
 from harness import registry
 from harness.codec import CodecError, from_json, to_json
 from harness.desk import Tools
+from harness.episode import run_episode
 from harness.errors import EpisodeError
 from harness.grid import Cell
 from harness.guard import CallTimeout, Guard
-from harness.loop import Limits, run_episode
+from harness.loop import Limits
 from harness.records import Episode, Role, Status
 from harness.seeds import digest
 

@@ -59,6 +59,7 @@ def run(
     workers: Annotated[int | None, typer.Option(help="Override the study's workers.")] = None,
     backend: Annotated[str | None, typer.Option(help="loky, threading, sequential or dask.")] = None,
     address: Annotated[str | None, typer.Option(help="Scheduler of a dask cluster, tcp://HOST:8786.")] = None,
+    processes: Annotated[int | None, typer.Option(help="Processes the threads are spread over.")] = None,
     no_tracking: Annotated[bool, typer.Option("--no-tracking", help="Write the ledger only.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Leave the tables for later.")] = False,
 ) -> None:
@@ -66,7 +67,7 @@ def run(
     from harness.cli.run import run_command
 
     flags = (not no_tracking, not no_report)
-    raise SystemExit(run_command(study, results, tracking_uri, workers, backend, *flags, address))
+    raise SystemExit(run_command(study, results, tracking_uri, workers, backend, *flags, address, processes))
 
 
 @app.command()

@@ -39,13 +39,20 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def adjusted(study: Study, workers: int | None, backend: str | None, address: str | None = None) -> Study:
+def adjusted(
+    study: Study,
+    workers: int | None = None,
+    backend: str | None = None,
+    address: str | None = None,
+    processes: int | None = None,
+) -> Study:
     """The study with throughput settings from the command line. Raises `UsageError`."""
     change: dict[str, Any] = {}
-    if workers is not None:
-        if not 1 <= workers <= MAX_WORKERS:
-            raise UsageError(f"--workers must be at least 1 and at most {MAX_WORKERS}, not {workers}.")
-        change["workers"] = workers
+    for name, number in (("workers", workers), ("processes", processes)):
+        if number is not None:
+            if not 1 <= number <= MAX_WORKERS:
+                raise UsageError(f"--{name} must be at least 1 and at most {MAX_WORKERS}, not {number}.")
+            change[name] = number
     if backend is not None:
         valid = (*get_args(LocalBackend), "dask")
         if backend not in valid:
@@ -56,6 +63,10 @@ def adjusted(study: Study, workers: int | None, backend: str | None, address: st
         if change.setdefault("backend", "dask") != "dask":
             raise UsageError(f"--address is for --backend dask, not for {backend}.")
     used = study.throughput.model_copy(update=change)
+    if (processes or 1) > 1 and used.backend != "threading":
+        raise UsageError(
+            f"--processes spreads threads over processes: it goes with --backend threading, not {used.backend}."
+        )
     if used.backend == "dask":
         addressed(used.address)
     return study.model_copy(update={"throughput": used})
@@ -80,9 +91,10 @@ def run_command(
     tracking: bool,
     report: bool,
     address: str | None = None,
+    processes: int | None = None,
 ) -> int:
     """Run, track, report; returns the exit status."""
-    asked = adjusted(load_study(name), workers, backend, address)
+    asked = adjusted(load_study(name), workers, backend, address, processes)
     study = prepared(asked, tracking_uri=resolve_uri(tracking_uri, results) if tracking else None)
     folder = results / study.study
     tracker = _Tracker(folder, tracking_uri)

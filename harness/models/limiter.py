@@ -28,16 +28,25 @@ class Ticket:
     epoch: int
 
 
+_processes = 1  # that ask the same endpoints for one run; the same for all threads, so a plain number will do
+
+
+def share_endpoints(processes: int) -> None:
+    """Say how many processes of this run there are: limiters made afterwards keep to their share of a ceiling."""
+    global _processes
+    _processes = max(1, processes)
+
+
 class Limiter:
     """Adaptive number of requests in flight.
 
     Args:
-        ceiling: never more than this.
+        ceiling: never more than this in all processes together.
         start: the first limit.
     """
 
     def __init__(self, ceiling: int = 256, start: int = 64) -> None:
-        self.ceiling = max(1, ceiling)
+        self.ceiling = max(1, ceiling // _processes)
         self.limit = float(min(start, self.ceiling))
         self.flying = 0
         self.decreases = 0

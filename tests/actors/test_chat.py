@@ -16,8 +16,9 @@ from harness.actors import history, prompting
 from harness.actors.chat import ChatActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
+from harness.episode import run_episode
 from harness.errors import EpisodeError, UsageError
-from harness.loop import Limits, run_episode
+from harness.loop import Limits
 from harness.protocols import Mind
 from harness.records import Action, Advice, DecisionState, Episode, Observation, Proposal, Turn, Usage
 from methods.origin import Origin

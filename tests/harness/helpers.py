@@ -10,7 +10,8 @@ from typing import ClassVar
 from harness.actors.mock import MockActor
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
-from harness.loop import Limits, run_episode
+from harness.episode import run_episode
+from harness.loop import Limits
 from harness.protocols import Desk, Execute, Mind, Verdict, Withhold
 from harness.records import Action, Advice, DecisionState, Episode, Outcome, Proposal, Review
 

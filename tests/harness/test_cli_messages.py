@@ -51,4 +51,4 @@ def test_a_name_is_offered_once() -> None:
 
 def test_workers_of_the_command_line_are_bounded() -> None:
     with pytest.raises(UsageError, match="at most 1024, not 100000"):
-        adjusted(load_study("quickstart"), 100_000, None)
+        adjusted(load_study("quickstart"), 100_000)

@@ -10,8 +10,9 @@ import pytest
 
 from harness.codec import dump, to_json
 from harness.desk import Tools
+from harness.episode import run_episode
 from harness.ledger import read_episodes
-from harness.loop import Limits, run_episode
+from harness.loop import Limits
 from harness.records import Episode, Usage
 from harness.registry import create, names
 from harness.run import run_study

@@ -42,6 +42,7 @@ class Behaviour:
     script: list[str] = field(default_factory=list)  # what the first calls meet: "fine" or a fault, in order
     context_chars: int | None = None
     answers_as: str | None = None  # the model's name in answers
+    remembers: bool = True  # requests, in `seen`
 
 
 class MockEndpoint:
@@ -135,7 +136,8 @@ class MockEndpoint:
             link.write(200, raw[: len(raw) // 2], promised=len(raw))
             link.hang_up()
         else:
-            self.seen.append(request)
+            if self.behaviour.remembers:
+                self.seen.append(request)
             self.counts["prompt"] += answer["usage"]["prompt_tokens"]
             self.counts["completion"] += answer["usage"]["completion_tokens"]
             link.write(200, raw)
@@ -226,7 +228,7 @@ def main() -> None:
     parser.add_argument("--capacity", type=int)
     parser.add_argument("--port", type=int, default=0)
     given = parser.parse_args()
-    behaviour = Behaviour(given.latency, given.faults, stall_s=given.stall, capacity=given.capacity)
+    behaviour = Behaviour(given.latency, given.faults, stall_s=given.stall, capacity=given.capacity, remembers=False)
     with MockEndpoint(behaviour, given.port) as server:
         print(server.port, flush=True)
         sys.stdin.read()

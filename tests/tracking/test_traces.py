@@ -12,8 +12,9 @@ import pytest
 
 from harness.desk import Tools
 from harness.environments.mock import MockEnvironment
+from harness.episode import run_episode
 from harness.ledger import Ledger
-from harness.loop import Limits, run_episode
+from harness.loop import Limits
 from harness.records import Action, Episode, Usage
 from harness.tracking import layout, spans, traces
 from harness.tracking.client import connect
