@@ -1,8 +1,9 @@
 """Endpoint benchmark: how near episodes in flight come to what a server of known latency allows.
 
-Runs whole episodes of the chat actor in the mock corridor against a mock server in a process of its own.  The ideal
-rate is the number in flight divided by the latency; the ratio to what the server really gives (the asked latency plus
-its own overrun, measured by one caller alone) is printed too.  With faults the outcomes must equal those without.
+Runs whole studies as `cota-bench run` does (durable ledger, call limits, the chat actor in the mock corridor) against a
+mock server in a process of its own, on the same cores.  The ideal rate is the number in flight divided by the latency.
+The rate is taken from the ledger, from the begin of the first episode to the end of the last.  With faults the outcomes
+must equal those without.
 
     python -m benchmarks.endpoint --flying 64 --latency 0.05
     python -m benchmarks.endpoint --flying 64 --faults 0.2
@@ -14,36 +15,57 @@ import argparse
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
-from harness.actors.chat import ChatActor
-from harness.desk import Tools
-from harness.environments.mock import MockEnvironment
-from harness.episode import run_episode
-from harness.loop import Limits
-from harness.models.client import Endpoint, connection
-from methods.origin import Origin
+from harness.ledger import read_episodes
+from harness.run import run_study
+from harness.spread import processes_for
+from harness.study import Study, parse_study
+from harness.yamlfile import loads
 
 STEPS = 20
+STUDY = """
+study: endpoint
+environments: {{mock: {{params: {{length: {length}, size: 5000}}, tasks: {tasks}, max_steps: {steps}}}}}
+actors: {{chat: {{params: {{base_url: "{url}", model: mock, attempts: 20, timeout_s: 1.0}}}}}}
+methods: {{origin: }}
+seeds: [0]
+policy: {{attempts: 3}}
+throughput: {{backend: threading, workers: {flying}, processes: {processes}}}
+"""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A cell that stands for nothing."""
+class Load:
+    """What is run: `flying` episodes at once, `rounds` for each place, in a corridor of `length`."""
 
-    key: str = "0" * 16
-    study: str = "benchmark"
-    method: str = "origin"
-    actor: str = "chat"
-    environment: str = "mock"
-    seed: int = 0
-    split: str = "test"
+    flying: int = 64
+    rounds: int = 10
+    length: int = 100  # all episodes take `STEPS` steps
+    processes: int | str = "auto"
+
+    def study(self, url: str) -> Study:
+        """The study to run."""
+        tasks = self.flying * self.rounds
+        values = {"tasks": tasks, "length": self.length, "flying": self.flying, "processes": self.processes}
+        return parse_study(loads(STUDY.format(url=url, steps=STEPS, **values), "endpoint.yaml"))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`rate`: steps a second; `cpu`: seconds of this process and its workers; `real`: seconds of one call alone."""
+
+    outcomes: list[Any]
+    rate: float
+    steps: int
+    cpu: float
+    real: float
+    processes: int
 
 
 @contextmanager
@@ -58,61 +80,46 @@ def server(latency: float, faults: float) -> Iterator[str]:
         process.communicate(timeout=10)  # the end of its input ends it
 
 
-def work(url: str, tasks: Sequence[str], flying: int, length: int) -> tuple[list[Any], float, float, int]:
-    """(outcomes, seconds, CPU seconds, calls) of the tasks with `flying` episodes at once in this process."""
-    actor = ChatActor(url, "mock", attempts=20, timeout_s=1.0)
-
-    def one(task: str) -> Any:
-        environment = MockEnvironment(length=length, size=1_000_000)
-        episode = run_episode(
-            environment=environment,
-            actor=actor,
-            method=Origin(),
-            tools=Tools(),
-            cell=Cell(),
-            task_id=task,
-            limits=Limits(max_steps=STEPS),
-        )
-        return episode.status, episode.reward, [step.executed.text for step in episode.steps]
-
-    began, spent = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-    with ThreadPoolExecutor(flying) as pool:
-        outcomes = list(pool.map(one, tasks))
-    took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - spent.ru_utime - spent.ru_stime
-    return outcomes, took, cpu, connection(actor.endpoint).counts["answers"]
-
-
 def alone(url: str, calls: int = 40) -> float:
     """Seconds of one call when nothing else is going on: the latency the server really gives."""
+    from harness.models.client import Endpoint
+
     endpoint = Endpoint(url, "mock", attempts=20, timeout_s=1.0)
     request = {"messages": [{"role": "user", "content": "x"}]}
     return min(endpoint.complete(request, seed=i).seconds for i in range(calls))
 
 
-def measure(url: str, given: argparse.Namespace) -> list[Any]:
-    """Run, print one line, give the outcomes."""
-    tasks = [f"test-{number}" for number in range(given.flying * given.rounds)]
-    processes, real = given.processes, alone(url)
-    began = time.perf_counter()
-    if processes == 1:
-        parts = [work(url, tasks, given.flying, given.length)]
-    else:
-        shares = [tasks[index::processes] for index in range(processes)]
-        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            jobs = [pool.submit(work, url, share, given.flying // processes, given.length) for share in shares]
-            parts = [job.result() for job in jobs]
-    wall = max(part[1] for part in parts)
-    calls, cpu = sum(part[3] for part in parts), sum(part[2] for part in parts)
-    steps = sum(len(outcome[2]) for part in parts for outcome in part[0])
-    rate, asked = steps / wall, given.flying / given.latency
-    print(
-        f"{steps} steps in {wall:.2f} s ({time.perf_counter() - began:.2f} s with start-up): {rate:.0f} a second;\n"
-        f"  {rate / asked:.1%} of the ideal {asked:.0f} a second,"
-        f" {rate * real / given.flying:.1%} of what the server's real {1e3 * real:.1f} ms allow;\n"
-        f"  {1e3 * cpu / max(1, calls):.2f} ms CPU a call, {calls} answers"
+def measure(url: str, load: Load) -> Measured:
+    """Run the load's study in a folder of its own."""
+    study, real = load.study(url), alone(url)
+    before = _spent()
+    with tempfile.TemporaryDirectory() as folder:
+        run_study(study, Path(folder), live=False)
+        spent = _spent() - before
+        episodes = list(read_episodes(Path(folder) / study.study))
+    began = min(episode.started_at for episode in episodes)
+    took = max(episode.started_at + episode.wall_s for episode in episodes) - began
+    steps = sum(len(episode.steps) for episode in episodes)
+    outcomes = sorted(
+        (episode.task_id, episode.status, episode.reward, [step.executed.text for step in episode.steps])
+        for episode in episodes
     )
-    return sorted(outcome for part in parts for outcome in part[0])
+    return Measured(outcomes, steps / took, steps, spent, real, processes_for(study.throughput, load.flying))
+
+
+def _spent() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def said(found: Measured, flying: int, latency: float) -> str:
+    """The lines for people."""
+    return (
+        f"{found.steps} steps, {found.rate:.0f} a second in {found.processes} process(es);\n"
+        f"  {found.rate * latency / flying:.1%} of the ideal {flying / latency:.0f} a second,"
+        f" {found.rate * found.real / flying:.1%} of what the server's real {1e3 * found.real:.1f} ms allow;\n"
+        f"  {1e3 * found.cpu / found.steps:.2f} ms CPU a step, start-up included"
+    )
 
 
 def main() -> None:
@@ -121,17 +128,21 @@ def main() -> None:
     parser.add_argument("--flying", type=int, default=64, help="episodes at once")
     parser.add_argument("--latency", type=float, default=0.05, help="seconds a call takes at the server")
     parser.add_argument("--faults", type=float, default=0.0, help="share of calls that go wrong")
-    parser.add_argument("--rounds", type=int, default=3, help="episodes for each place in flight")
+    parser.add_argument("--rounds", type=int, default=10, help="episodes for each place in flight")
     parser.add_argument("--length", type=int, default=100, help="corridor length; 100: all episodes take 20 steps")
-    parser.add_argument("--processes", type=int, default=1, help="processes that share the episodes")
+    parser.add_argument("--processes", default="auto", help="processes that share the episodes, or auto")
     given = parser.parse_args()
+    processes = given.processes if given.processes == "auto" else int(given.processes)
+    load = Load(given.flying, given.rounds, given.length, processes)
     with server(given.latency, 0.0) as url:
-        clean = measure(url, given)
+        clean = measure(url, load)
+    print(said(clean, given.flying, given.latency))
     if given.faults:
         with server(given.latency, given.faults) as url:
-            faulty = measure(url, given)
-        same = sum(a == b for a, b in zip(clean, faulty, strict=True))
-        print(f"outcomes equal to those without faults: {same} of {len(clean)}")
+            faulty = measure(url, load)
+        print(said(faulty, given.flying, given.latency))
+        same = sum(a == b for a, b in zip(clean.outcomes, faulty.outcomes, strict=True))
+        print(f"outcomes equal to those without faults: {same} of {len(clean.outcomes)}")
 
 
 if __name__ == "__main__":

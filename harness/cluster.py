@@ -33,7 +33,7 @@ from typing import Any, Final, Literal
 from harness import registry
 from harness.errors import UsageError
 from harness.records import Episode
-from harness.slot import RemoteSlot, Ticket
+from harness.slot import Done, RemoteSlot, Ticket
 from harness.worker import Job
 
 CONNECT_S: Final = 10.0
@@ -41,7 +41,6 @@ POLL_S: Final = 0.2
 LOOK_S: Final = 1.0  # between two looks at the workers
 GATHER_S: Final = 30.0  # for one result to be fetched, before others have their turn
 CLOSE_S: Final = 5.0
-Result = tuple[int, Episode]
 Tell = Callable[[str], None]
 
 
@@ -101,12 +100,12 @@ class Cluster:
         run: Callable[[Job], Episode],
         tickets: Iterator[Ticket],
         *,
-        settle: Callable[[Result], None],
+        settle: Callable[[Done], None],
         stopped: Callable[[], bool],
         lost: Callable[[int, Exception, int], None],
         overdue: Callable[[int, float], bool],
         alone: bool = False,
-    ) -> Generator[Result, None, None]:
+    ) -> Generator[Done, None, None]:
         """Results as they complete, each settled first.
 
         Args:
@@ -171,7 +170,7 @@ class Cluster:
         out: dict[int, Any],
         ended: queue.SimpleQueue[int],
         lost: Callable[[int, Exception, int], None],
-    ) -> Result | None:
+    ) -> Done | None:
         """What a future holds, or None when there is nothing (more, or yet)."""
         from distributed import KilledWorker
 
@@ -179,7 +178,7 @@ class Cluster:
         if future is None:
             return None  # it was overdue
         try:
-            result: Result = future.result(timeout=GATHER_S)
+            result: Done = future.result(timeout=GATHER_S)
         except TimeoutError:
             ended.put(number)  # whoever holds it is slow or gone; dask makes it anew in time
             return None

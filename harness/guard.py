@@ -8,9 +8,11 @@ the interpreter lock for ever can only be stopped by killing the process, which 
 from __future__ import annotations
 
 import math
+import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from harness.interrupt import StopNow
 from harness.records import Role
 
 T = TypeVar("T")
+Tasks = queue.SimpleQueue[Callable[[], None]]
 SLACK_S = 0.001  # a limit is held so much late rather than wake the watching thread for each call
 GRACE_S = 1.0  # a call that knows its limit ends itself so much earlier, at most
 
@@ -102,12 +105,11 @@ class Guard:
     """Runs calls, on a helper thread when they have a limit."""
 
     def __init__(self) -> None:
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] | None = None
+        self._tasks: Tasks | None = None
 
     def _put(self, task: Callable[[], None]) -> None:
         if self._tasks is None:
-            self._tasks = queue.SimpleQueue()
-            threading.Thread(target=_serve, args=(self._tasks,), daemon=True, name="guard").start()
+            self._tasks = _rested()
         self._tasks.put(task)
 
     def call(self, work: Callable[[], T], limit: float | None = None) -> T:
@@ -143,9 +145,9 @@ class Guard:
             relay.leave()
 
     def close(self) -> None:
-        """End the helper thread."""
+        """Give the helper thread back, to whoever needs one next."""
         if self._tasks is not None:
-            self._tasks.put(None)
+            _RESTING.append(self._tasks)
             self._tasks = None
 
 
@@ -259,6 +261,22 @@ def _proper(work: Callable[[], T]) -> T:
         raise RuntimeError(f"it raised {type(error).__name__}: {error}".rstrip(": ")) from error
 
 
-def _serve(tasks: queue.SimpleQueue[Callable[[], None] | None]) -> None:
-    while (task := tasks.get()) is not None:
-        task()
+_RESTING: deque[Tasks] = deque()  # of helper threads without a guard; starting one costs as much as a step
+
+
+def _rested() -> Tasks:
+    try:
+        return _RESTING.pop()
+    except IndexError:
+        tasks: Tasks = queue.SimpleQueue()
+        threading.Thread(target=_serve, args=(tasks,), daemon=True, name="guard").start()
+        return tasks
+
+
+def _serve(tasks: Tasks) -> None:
+    while True:
+        tasks.get()()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RESTING.clear)  # the threads stayed with the parent

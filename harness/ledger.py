@@ -57,6 +57,14 @@ def head_of(episode: Episode) -> dict[str, Any]:
     return head | {"reward": episode.reward, "steps": len(episode.steps), "wall_s": episode.wall_s, "usage": usage}
 
 
+def row_of(episode: Episode) -> bytes:
+    """The bytes of its record, for `Ledger.append`; made where the episode ran, since the writer is one for all.
+
+    Raises `CodecError`.
+    """
+    return frames.pack(head_of(episode), to_json(episode))
+
+
 class Ledger:
     """The single writer of one results folder; use it as a context manager, from any thread."""
 
@@ -108,11 +116,14 @@ class Ledger:
                     os.close(handle)
                 setattr(self, name, -1)
 
-    def append(self, episode: Episode) -> None:
-        """Durable when it returns. Raises `LedgerError` for a duplicate, a full disk, or a ledger that is gone."""
+    def append(self, episode: Episode, row: bytes | None = None) -> None:
+        """Durable when it returns; `row` is its `row_of`, if that is made already.
+
+        Raises `LedgerError` for a duplicate, a full disk, or a ledger that is gone.
+        """
         head = head_of(episode)
         try:
-            record = frames.pack(head, to_json(episode))
+            record = row_of(episode) if row is None else row
         except CodecError as error:
             raise LedgerError(f"Task {episode.task_id!r} of cell {episode.cell} cannot be stored: {error}") from error
         key = (episode.cell, episode.task_id)

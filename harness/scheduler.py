@@ -26,7 +26,7 @@ from harness.errors import UsageError
 from harness.interrupt import Interrupt
 from harness.ledger import RETRYABLE, Ledger
 from harness.records import Episode, Role, Status
-from harness.slot import Slot, Ticket, Watchdog
+from harness.slot import Done, Slot, Ticket, Watchdog
 from harness.spread import processes_for
 from harness.study import LocalBackend, Policy, Throughput
 from harness.worker import Job, failed, plugins_of, run_job
@@ -114,7 +114,7 @@ class Scheduler:
             tell=self._tell,
         )
 
-    def _stream(self, markers: str | None, alone: bool) -> Generator[tuple[int, Episode], None, None]:
+    def _stream(self, markers: str | None, alone: bool) -> Generator[Done, None, None]:
         tickets = self._feed(self._suspects if alone else self._queue)
         if self._cluster is not None:
             return self._cluster.stream(
@@ -155,8 +155,8 @@ class Scheduler:
                 # joblib warns of abandoned tasks after a stop, and loky of workers that it replaces; both are intended.
                 warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\..*")
                 with closing(results):
-                    for number, _ in results:
-                        self._show(number)
+                    for done in results:
+                        self._show(done.number)
         except UsageError:
             raise
         except Exception as error:  # noqa: BLE001  a lost pool: what it held is run again, with a limit
@@ -182,15 +182,16 @@ class Scheduler:
                 self._out[ticket.number] = ticket.job
             yield ticket
 
-    def _settle(self, result: tuple[int, Episode]) -> None:
+    def _settle(self, done: Done) -> None:
         """Make one result durable. Runs in a callback thread; what it raises ends the run."""
-        number, episode = result
+        number, episode = done.number, done.episode
         with self._mutex:
             job = self._out.pop(number, None)
         if job is None:
             return  # the watchdog was first
-        stored = replace(episode, attempt=job.attempt)
-        self._ledger.append(stored)
+        same = episode.attempt == job.attempt
+        stored = episode if same else replace(episode, attempt=job.attempt)
+        self._ledger.append(stored, done.row if same else None)
         with self._mutex:
             self._unseen[number] = stored
         if episode.status in RETRYABLE:
@@ -206,7 +207,7 @@ class Scheduler:
 
     def _give_up(self, number: int, job: Job, reason: str, boundary: Role, status: Status, wall_s: float = 0.0) -> None:
         episode = failed(job, reason, boundary, status, wall_s=wall_s)
-        self._settle((number, episode))
+        self._settle(Done(number, episode))
         self._show(number)
 
     def _overdue(self, number: int, age: float) -> bool:

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from harness.codec import CodecError
 from harness.errors import UsageError
 from harness.interrupt import StopNow, shield_worker
+from harness.ledger import row_of
 from harness.models.threads import share_cores
 from harness.records import Episode
 from harness.registry import Kind
@@ -40,6 +42,23 @@ class Ticket:
     job: Job
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What comes of a ticket, with its row for the ledger (None: it cannot be made, and whoever stores it will say)."""
+
+    number: int
+    episode: Episode
+    row: bytes | None = None
+
+    @classmethod
+    def of(cls, ticket: Ticket, episode: Episode) -> Done:
+        """The result of a ticket, with its row."""
+        try:
+            return cls(ticket.number, episode, row_of(episode))
+        except CodecError:
+            return cls(ticket.number, episode)
+
+
 @dataclass(frozen=True)
 class Slot:
     """Callable for the backend: runs `run(job)`, whatever it does, into a row."""
@@ -48,14 +67,14 @@ class Slot:
     markers: str | None
     jobs: int = 1  # that run on this machine at once
 
-    def __call__(self, ticket: Ticket) -> tuple[int, Episode]:
+    def __call__(self, ticket: Ticket) -> Done:
         shield_worker()
         share_cores(self.jobs)
         marker = Path(self.markers, str(ticket.number)) if self.markers else None
         if marker is not None:
             marker.write_text(f"{os.getpid()} {time.monotonic()}")
         try:
-            return ticket.number, attempted(self.run, ticket.job)
+            return Done.of(ticket, attempted(self.run, ticket.job))
         finally:
             if marker is not None:
                 marker.unlink(missing_ok=True)
@@ -118,12 +137,12 @@ class RemoteSlot:
     limit_s: float | None
     sources: tuple[tuple[Kind, str, str], ...]
 
-    def __call__(self, ticket: Ticket) -> tuple[int, Episode]:
+    def __call__(self, ticket: Ticket) -> Done:
         self._check()
         if self.limit_s is not None:
             self._say(ticket.number)
         with nullcontext() if self.limit_s is None else _REAPER.watching(self.limit_s + PARENT_FIRST_S):
-            return ticket.number, attempted(self.run, ticket.job)
+            return Done.of(ticket, attempted(self.run, ticket.job))
 
     def _say(self, number: int) -> None:
         """Tell the parent which job begins, and see the message off: the job may never let go of the interpreter."""

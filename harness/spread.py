@@ -25,11 +25,11 @@ from typing import Any, Final
 from harness.interrupt import shield_worker, sigint_held
 from harness.models.limiter import share_endpoints
 from harness.models.threads import cores
+from harness.slot import Done
 from harness.study import Throughput
 
-EACH: Final = 64  # episodes a process when it is left to us
+EACH: Final = 32  # episodes a process when it is left to us: past that one interpreter delays its own threads
 END_S: Final = 2.0  # for a process to find out that it is not needed any more
-Result = tuple[int, Any]
 
 
 class WorkerLost(RuntimeError):
@@ -52,15 +52,15 @@ class _Member:
 
 
 def stream(
-    work: Callable[[Any], Result],
+    work: Callable[[Any], Done],
     jobs: Iterator[Any],
     *,
     workers: int,
     processes: int,
-    settle: Callable[[Result], None],
+    settle: Callable[[Done], None],
     stopped: Callable[[], bool],
-) -> Generator[Result, None, None]:
-    """Results as they complete, each settled first.
+) -> Generator[Done, None, None]:
+    """Dones as they complete, each settled first.
 
     Args:
         work: what to do with a job, picklable.
@@ -90,7 +90,7 @@ def stream(
         _end(members)
 
 
-def _start(work: Callable[[Any], Result], threads: int, processes: int) -> _Member:
+def _start(work: Callable[[Any], Done], threads: int, processes: int) -> _Member:
     context = get_context("spawn")  # a forked child would inherit locks that threads hold
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work, threads, processes), daemon=True, name="spread")
@@ -114,9 +114,9 @@ def _hand_out(members: list[_Member], jobs: Iterator[Any], workers: int, stopped
         member.running += 1
 
 
-def _received(member: _Member) -> Result:
+def _received(member: _Member) -> Done:
     try:
-        result: Result = member.pipe.recv()
+        result: Done = member.pipe.recv()
     except (EOFError, OSError):
         raise _lost(member) from None
     return result
@@ -139,7 +139,7 @@ def _end(members: list[_Member]) -> None:
         member.process.close()
 
 
-def _serve(pipe: Connection, work: Callable[[Any], Result], threads: int, processes: int) -> None:
+def _serve(pipe: Connection, work: Callable[[Any], Done], threads: int, processes: int) -> None:
     """The life of a worker process."""
     shield_worker()
     share_endpoints(processes)

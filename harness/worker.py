@@ -73,6 +73,7 @@ class Workshop:
         self._shared: OrderedDict[str, Any] = OrderedDict()
         self._warmed: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._bounds = (idle, shared)
+        self._lent = self._most_lent = 0  # environments; whoever ran many episodes at once will want as many again
 
     def part(self, role: str, spec: Mapping[str, Any]) -> Any:
         """A shared actor, method, judge or candidate source. Built under the lock: never twice, however slow."""
@@ -118,18 +119,30 @@ class Workshop:
     def environment(self, spec: Mapping[str, Any]) -> Iterator[Borrowed]:
         """An environment of one's own for the time of the block."""
         key = digest(spec)
-        with _owned("environment"):
-            borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
+        with self._counted():
+            with _owned("environment"):
+                borrowed = Borrowed(self._take(key) or registry.create("environments", spec["plugin"], spec["params"]))
+            try:
+                yield borrowed
+            except BaseException:
+                borrowed.fit = False
+                raise
+            finally:
+                if borrowed.fit:
+                    self._give(key, borrowed.value)
+                elif not borrowed.abandoned:
+                    _close(borrowed.value)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._lent += 1
+            self._most_lent = max(self._most_lent, self._lent)
         try:
-            yield borrowed
-        except BaseException:
-            borrowed.fit = False
-            raise
+            yield
         finally:
-            if borrowed.fit:
-                self._give(key, borrowed.value)
-            elif not borrowed.abandoned:
-                _close(borrowed.value)
+            with self._lock:
+                self._lent -= 1
 
     def _take(self, key: str) -> Any | None:
         with self._lock:
@@ -141,7 +154,7 @@ class Workshop:
     def _give(self, key: str, value: Any) -> None:
         with self._lock:
             self._idle.append((key, value))
-            surplus = [self._idle.pop(0)[1] for _ in range(len(self._idle) - self._bounds[0])]
+            surplus = [self._idle.pop(0)[1] for _ in range(len(self._idle) - max(self._bounds[0], self._most_lent))]
         for old in surplus:
             _close(old)
 
