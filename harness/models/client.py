@@ -94,7 +94,7 @@ class Connection:
     """What a process shares for one address: connections, limiter, counters."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.pool = transport.make_pool(endpoint.base_url, endpoint.max_in_flight)
+        self.pool = transport.Pool(endpoint.base_url, endpoint.max_in_flight)
         self.limiter = Limiter(endpoint.max_in_flight)
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()

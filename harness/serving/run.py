@@ -202,7 +202,7 @@ def wait_for(server: Server, process: subprocess.Popen[bytes], folder: Path, wai
     """Facts about a server once it is healthy. Raises `UsageError` with the end of its log."""
     root, until = server.base_url.removesuffix("/v1"), time.monotonic() + wait_s
     began = time.monotonic()
-    pool = transport.make_pool(server.base_url, 2)
+    pool = transport.Pool(server.base_url, 2)
     while True:
         if process.poll() is not None or time.monotonic() > until:
             why = "ended" if process.poll() is not None else f"is not ready after {wait_s:.0f} s"

@@ -57,7 +57,7 @@ class MockEndpoint:
         self._chance = random.Random(self.behaviour.seed)
         self._loop = asyncio.SelectorEventLoop(selectors.SelectSelector())  # epoll would round latencies up to 1 ms
         self._ready = threading.Event()
-        self.links: set[_Link] = set()
+        self.links: set[Link] = set()
 
     @property
     def url(self) -> str:
@@ -82,7 +82,7 @@ class MockEndpoint:
 
     async def _main(self) -> None:
         self._stop = asyncio.Event()
-        server = await self._loop.create_server(lambda: _Link(self), "127.0.0.1", self.port, backlog=1024)
+        server = await self._loop.create_server(lambda: Link(self), "127.0.0.1", self.port, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -90,7 +90,7 @@ class MockEndpoint:
         for link in list(self.links):
             link.hang_up()
 
-    def request(self, path: str, key: str, body: bytes, link: _Link) -> None:
+    def request(self, path: str, key: str, body: bytes, link: Link) -> None:
         """A request is all there: answer it at once or after the latency."""
         self.authorizations[key] += 1
         if path != "/v1/chat/completions":
@@ -106,7 +106,7 @@ class MockEndpoint:
         kind = behaviour.script.pop(0) if behaviour.script else kind
         self._loop.call_later(0.001 if crowded else behaviour.latency, self._answer, kind, body, link)
 
-    def _answer(self, kind: str, body: bytes, link: _Link) -> None:
+    def _answer(self, kind: str, body: bytes, link: Link) -> None:
         self.counts["flying"] -= 1  # counted before the client can know the answer
         self.counts[kind] += 1
         behaviour = self.behaviour
@@ -121,9 +121,10 @@ class MockEndpoint:
         elif behaviour.refusal and kind == "fine":
             link.write(behaviour.refusal[0], {"error": {"message": behaviour.refusal[1]}})
         else:
-            self._say(kind, json.loads(body), link)
+            self.say(kind, json.loads(body), link)
 
-    def _say(self, kind: str, request: dict[str, Any], link: _Link) -> None:
+    def say(self, kind: str, request: dict[str, Any], link: Link) -> None:
+        """Answer a request that meets no fault before its body."""
         limit = self.behaviour.context_chars
         if limit is not None and sum(len(str(m.get("content"))) for m in request["messages"]) > limit:
             link.write(400, {"error": {"message": "maximum context length is exceeded"}})
@@ -162,7 +163,7 @@ class MockEndpoint:
         }
 
 
-class _Link(asyncio.Protocol):
+class Link(asyncio.Protocol):
     """One connection. A protocol and not a stream: a client on the same two cores pays for what its server spends."""
 
     def __init__(self, owner: MockEndpoint) -> None:
@@ -171,7 +172,7 @@ class _Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self.transport = transport
         self._owner.links.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -195,15 +196,15 @@ class _Link(asyncio.Protocol):
         extra = "" if retry_after is None else f"Retry-After: {retry_after}\r\n"
         length = len(raw) if promised is None else promised
         head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}Content-Length: {length}\r\n\r\n"
-        self._transport.write(head.encode() + raw)
+        self.transport.write(head.encode() + raw)
 
     def hang_up(self) -> None:
         """Close once everything is written."""
-        self._transport.close()
+        self.transport.close()
 
     def abort(self) -> None:
         """Close with a reset."""
-        self._transport.abort()
+        self.transport.abort()
 
 
 def rule(request: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import subprocess
@@ -28,7 +27,7 @@ from harness.records import Action, Episode, Observation, Outcome, Proposal
 from harness.show import as_json, show
 from methods.origin import Origin
 from tests.harness.helpers import episode
-from tests.models.mock_endpoint import Behaviour, MockEndpoint
+from tests.models.mock_endpoint import Behaviour, Link, MockEndpoint
 
 ROOT = Path(__file__).parents[2]
 BIG = 10_000_000
@@ -40,8 +39,8 @@ class Raw(MockEndpoint):
 
     body = b""
 
-    async def _send(self, kind: str, request: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
-        return await self._write(writer, 200, self.body)
+    def say(self, kind: str, request: dict[str, Any], link: Link) -> None:
+        link.write(200, self.body)
 
 
 def run(text: str, steps: int = 2) -> Episode:
@@ -204,10 +203,8 @@ class Elsewhere(MockEndpoint):
 
     target = ""
 
-    async def _send(self, kind: str, request: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
-        writer.write(f"HTTP/1.1 307 X\r\nLocation: {self.target}\r\nContent-Length: 0\r\n\r\n".encode())
-        await writer.drain()
-        return True
+    def say(self, kind: str, request: dict[str, Any], link: Link) -> None:
+        link.transport.write(f"HTTP/1.1 307 X\r\nLocation: {self.target}\r\nContent-Length: 0\r\n\r\n".encode())
 
 
 def test_a_redirect_does_not_take_the_key_along(monkeypatch: pytest.MonkeyPatch) -> None:
