@@ -45,7 +45,7 @@ class Load:
     """What is run: `flying` episodes at once, `rounds` for each place, in a corridor of `length`."""
 
     flying: int = 64
-    rounds: int = 10
+    rounds: int = 30
     length: int = 100  # all episodes take `STEPS` steps
     processes: int | str = "auto"
 
@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--flying", type=int, default=64, help="episodes at once")
     parser.add_argument("--latency", type=float, default=0.05, help="seconds a call takes at the server")
     parser.add_argument("--faults", type=float, default=0.0, help="share of calls that go wrong")
-    parser.add_argument("--rounds", type=int, default=10, help="episodes for each place in flight")
+    parser.add_argument("--rounds", type=int, default=30, help="episodes for each place in flight")
     parser.add_argument("--length", type=int, default=100, help="corridor length; 100: all episodes take 20 steps")
     parser.add_argument("--processes", default="auto", help="processes that share the episodes, or auto")
     given = parser.parse_args()

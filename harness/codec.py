@@ -94,7 +94,12 @@ def parse(data: bytes | str) -> Any:
 
 
 def _scalar(kinds: tuple[type, ...], where: str) -> Convert:
+    exact = frozenset(kinds)
+
     def check(value: Any) -> Any:
+        kind = type(value)
+        if kind in exact and (kind is not float or math.isfinite(value)):  # nearly always
+            return clean(value) if kind is str else value
         if isinstance(value, bool) and bool not in kinds:
             raise CodecError(f"{where}: {value!r} is no {kinds[0].__name__}")
         if isinstance(value, float) and not math.isfinite(value):
@@ -184,6 +189,8 @@ def _encoder(kind: type) -> Convert:
         found = {}
         for name, convert, default in parts:
             value = getattr(record, name)
+            if value is default:
+                continue
             if default is _MISSING or value != default or type(value) is not type(default):
                 found[name] = convert(value)
         return found
