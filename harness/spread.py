@@ -17,7 +17,7 @@ import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
@@ -94,6 +94,7 @@ def _start(work: Callable[[Any], Done], threads: int, processes: int) -> _Member
     context = get_context("spawn")  # a forked child would inherit locks that threads hold
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work, threads, processes), daemon=True, name="spread")
+    resource_tracker.ensure_running()  # which comes with the first process and would let Ctrl-C through again
     with sigint_held():  # Ctrl-C of the terminal is this process's business
         process.start()
     theirs.close()  # so that its death ends the pipe

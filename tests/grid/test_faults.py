@@ -15,6 +15,7 @@ from harness.ledger import FILE, read_heads
 from harness.run import run_study
 from tests.grid.samples import BASE, rows, study
 
+SPREAD = "threading, processes: 2"  # as it stands in a study file
 SLOW = BASE.replace("{plugin: t-plain}", "{plugin: t-plain, params: {pause: 0.02}}")
 FAULT = """
 study: small
@@ -59,16 +60,17 @@ def undisturbed(tmp_path_factory) -> dict:
 
 def children(pid: int) -> list[int]:
     psutil = pytest.importorskip("psutil")
-    # loky's resource tracker is a child as well; a worker is one that imported our code's dependencies
-    return [p.pid for p in psutil.Process(pid).children() if "popen_loky_posix" in " ".join(p.cmdline())]
+    # the resource trackers are children as well
+    words = ("popen_loky_posix", "spawn_main")
+    return [p.pid for p in psutil.Process(pid).children() if any(word in " ".join(p.cmdline()) for word in words)]
 
 
-@pytest.mark.parametrize(("backend", "after"), [("sequential", 7), ("threading", 13), ("loky", 9)])
+@pytest.mark.parametrize(("backend", "after"), [("sequential", 7), ("threading", 13), ("loky", 9), (SPREAD, 9)])
 def test_kill_9_in_the_middle_and_run_again(tmp_path, undisturbed, backend, after):
     path = write(tmp_path, SLOW.replace("backend: sequential", f"backend: {backend}, workers: 2"))
     process = start(path, tmp_path)
     wait_for(tmp_path / "small", after, process)
-    workers = children(process.pid) if backend == "loky" else []
+    workers = children(process.pid) if backend in ("loky", SPREAD) else []
     process.kill()
     process.communicate(timeout=10)
     partial = rows(tmp_path / "small")
@@ -81,8 +83,9 @@ def test_kill_9_in_the_middle_and_run_again(tmp_path, undisturbed, backend, afte
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers), "orphans are still at work"
 
 
-def test_kill_9_of_a_worker(tmp_path, undisturbed):
-    path = write(tmp_path, SLOW.replace("backend: sequential", "backend: loky, workers: 2"))
+@pytest.mark.parametrize(("backend", "workers"), [("loky", 2), (SPREAD, 2), (SPREAD, 5)])
+def test_kill_9_of_a_worker(tmp_path, undisturbed, backend, workers):
+    path = write(tmp_path, SLOW.replace("backend: sequential", f"backend: {backend}, workers: {workers}"))
     process = start(path, tmp_path)
     wait_for(tmp_path / "small", 6, process)
     os.kill(children(process.pid)[0], signal.SIGKILL)
@@ -93,8 +96,9 @@ def test_kill_9_of_a_worker(tmp_path, undisturbed):
     assert rows(tmp_path / "small") == undisturbed
 
 
-def test_ctrl_c_while_workers_start_leaves_no_traceback(tmp_path):
-    path = write(tmp_path, SLOW.replace("backend: sequential", "backend: loky, workers: 3"))
+@pytest.mark.parametrize("backend", ["loky", "threading, processes: 3"])
+def test_ctrl_c_while_workers_start_leaves_no_traceback(tmp_path, backend):
+    path = write(tmp_path, SLOW.replace("backend: sequential", f"backend: {backend}, workers: 3"))
     process = start(path, tmp_path, start_new_session=True)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + 30
@@ -114,6 +118,7 @@ def test_ctrl_c_while_workers_start_leaves_no_traceback(tmp_path):
         ("sequential", signal.SIGINT),
         ("threading", signal.SIGINT),
         ("loky", signal.SIGINT),
+        (SPREAD, signal.SIGINT),
         ("threading", signal.SIGTERM),
     ],
 )
@@ -135,7 +140,7 @@ def test_a_signal_stops_cleanly_and_the_same_command_goes_on(tmp_path, undisturb
     assert rows(tmp_path / "small") == undisturbed
 
 
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky", SPREAD])
 def test_a_second_ctrl_c_stops_at_once(tmp_path, backend):
     path = write(tmp_path, FAULT, FOLDER=tmp_path, KIND="sleep", TIMES=1, LIMIT=100, BACKEND=backend)
     process = start(path, tmp_path, start_new_session=True)
@@ -176,6 +181,9 @@ def test_the_grace_time_ends_by_itself(tmp_path):
     [
         ("kill", 99, "loky", "failed", "harness", "its worker process died 3 times (TerminatedWorkerError: exit codes"),
         ("kill", 1, "loky", None, None, ""),
+        ("kill", 99, SPREAD, "failed", "harness", "its worker process died 3 times (WorkerLost: exit code -9"),
+        ("kill", 1, SPREAD, None, None, ""),
+        ("hold", 1, SPREAD, "timeout", "harness", "its worker process was killed"),
         ("hold", 1, "loky", "timeout", "harness", "its worker process was killed"),
         ("sleep", 1, "loky", "timeout", "actor", "episode limit of 2 s reached"),
         ("sleep", 1, "threading", "timeout", "actor", "episode limit of 2 s reached"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
-from harness.guard import CallTimeout, Clock, Guard, give_up_at
+from harness.guard import Call, CallTimeout, Clock, Guard, Plan, give_up_at
 
 
 def test_results_and_errors_pass_through() -> None:
@@ -64,3 +65,87 @@ def test_an_abandoned_role_does_not_spoil_the_clock() -> None:
     with clock.role("environment"):
         time.sleep(0.01)
     assert clock.take()["environment"] >= 0.01
+
+
+def steps(seen: list[str], *works: Callable[[], object], limit: float | None = 30.0) -> Plan[list[object]]:
+    """A plan that makes a list of what its calls give or raise, and notes which thread it runs on."""
+    found: list[object] = []
+    for work in works:
+        seen.append(threading.current_thread().name + str(threading.get_ident()))
+        try:
+            found.append((yield Call(work, limit)))
+        except Exception as error:  # noqa: BLE001
+            found.append(type(error))
+    return found
+
+
+def raises(error: BaseException) -> None:
+    raise error
+
+
+def test_a_plan_runs_on_one_thread_with_its_calls() -> None:
+    guard, seen = Guard(), []
+    found = guard.run(steps(seen, threading.get_ident, threading.get_ident, lambda: raises(KeyError()), lambda: 3))
+    assert found[0] == found[1] != threading.get_ident()
+    assert found[2:] == [KeyError, 3]
+    assert len(set(seen)) == 1
+    guard.close()
+
+
+def test_a_plan_without_limits_runs_here() -> None:
+    found = Guard().run(steps([], threading.get_ident, lambda: raises(StopIteration()), limit=None), limited=False)
+    assert found == [threading.get_ident(), StopIteration]
+
+
+def test_a_plan_goes_on_elsewhere_when_a_call_hangs_and_what_comes_late_is_dropped() -> None:
+    release, seen = threading.Event(), []
+    guard = Guard()
+    works = (lambda: 1, release.wait, lambda: 2, release.set, lambda: time.sleep(0.05), lambda: 4)
+    began = time.perf_counter()
+    found = guard.run(steps(seen, *works, limit=0.5))
+    assert found == [1, CallTimeout, 2, None, None, 4]
+    assert time.perf_counter() - began >= 0.5
+    assert len(set(seen[:2])) == len(set(seen[2:])) == 1
+    assert seen[0] != seen[2]
+    assert guard.run(steps(seen, lambda: 5)) == [5]
+
+
+def test_every_call_may_hang() -> None:
+    never = threading.Event()
+    found = Guard().run(steps([], *[never.wait] * 3, limit=0.1))
+    assert found == [CallTimeout] * 3
+    never.set()
+
+
+def test_a_limit_that_is_shorter_than_the_one_before_holds() -> None:
+    def plan() -> Plan[str]:
+        yield Call(lambda: time.sleep(0.1), 100.0)  # the watching thread means to wake up in 100 s
+        try:
+            yield Call(lambda: time.sleep(20), 0.2)
+        except CallTimeout as error:
+            return f"late after {error.seconds}"
+        return "in time"
+
+    began = time.perf_counter()
+    assert Guard().run(plan()) == "late after 0.2"
+    assert time.perf_counter() - began < 10
+
+
+def test_what_a_plan_raises_comes_here() -> None:
+    def plan() -> Plan[None]:
+        yield Call(lambda: None, 1.0)
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        Guard().run(plan())
+
+
+def test_helper_threads_serve_again() -> None:
+    def ident() -> int:
+        guard = Guard()
+        try:
+            return guard.call(threading.get_ident, 30.0)
+        finally:
+            guard.close()
+
+    assert ident() == ident()
