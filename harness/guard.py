@@ -273,9 +273,23 @@ def _rested() -> Tasks:
         return tasks
 
 
+_WORKING: set[threading.Thread] = set()  # helper threads in a task
+
+
+def left_behind() -> int:
+    """How many helper threads are in a call; when nobody waits for one any more, these were abandoned."""
+    return len(_WORKING)
+
+
 def _serve(tasks: Tasks) -> None:
+    me = threading.current_thread()
     while True:
-        tasks.get()()
+        task = tasks.get()
+        _WORKING.add(me)
+        try:
+            task()
+        finally:
+            _WORKING.discard(me)
 
 
 if hasattr(os, "register_at_fork"):

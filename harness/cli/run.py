@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
@@ -14,6 +16,7 @@ from harness.cluster import addressed
 from harness.errors import UsageError, nearest
 from harness.estimate import render
 from harness.grid import Plan, explain
+from harness.guard import left_behind
 from harness.interrupt import last_word, stoppable
 from harness.ledger import FILE
 from harness.measures import FOLDER as MEASURES
@@ -103,6 +106,7 @@ def run_command(
         print(summary.text(), flush=True)
     code = summary.exit_status
     if summary.stopped_by is not None:
+        _leave(code)
         return code
     code = max(code, _measure(asked, study, folder))
     now = _source(folder)
@@ -116,6 +120,15 @@ def run_command(
     if report and not fresh:
         code = max(code, _report(folder, now, _links(folder, tracking_uri) if tracking and stored == 0 else {}))
     return max(code, stored)
+
+
+def _leave(code: int) -> None:
+    """End here when a stop left calls behind: native code that comes back to an interpreter in ruins aborts it."""
+    if left_behind():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _measure(asked: Study, ready: Study, folder: Path) -> int:

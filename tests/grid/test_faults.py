@@ -166,6 +166,21 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path, backend):
     assert f"ran {8 - len(stored)} episode(s)" in out
 
 
+def test_a_command_that_left_calls_behind_ends_without_waiting_for_them(tmp_path):
+    text = FAULT.replace("worker_deaths: 3", "worker_deaths: 3, stop_grace_s: 1")
+    path = write(tmp_path, text, FOLDER=tmp_path, KIND="sleep", TIMES=1, LIMIT=100, BACKEND="threading")
+    # Functions that a process calls at its end see an interpreter that native threads may come back to: not even they.
+    code = "import atexit, harness.cli; atexit.register(print, 'farewell', flush=True); harness.cli.main()"
+    command = [sys.executable, "-c", code, "run", str(path), "--results", str(tmp_path), "--no-tracking", "--no-report"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(tmp_path / "small", 1, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Run the same command again" in out
+    assert "farewell" not in out
+
+
 def test_the_grace_time_ends_by_itself(tmp_path):
     text = FAULT.replace("worker_deaths: 3", "worker_deaths: 3, stop_grace_s: 1")
     path = write(tmp_path, text, FOLDER=tmp_path, KIND="sleep", TIMES=1, LIMIT=100, BACKEND="threading")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.guard import Call, CallTimeout, Clock, Guard, Plan, give_up_at
+from harness.guard import Call, CallTimeout, Clock, Guard, Plan, give_up_at, left_behind
 
 
 def test_results_and_errors_pass_through() -> None:
@@ -74,7 +74,7 @@ def steps(seen: list[str], *works: Callable[[], object], limit: float | None = 3
         seen.append(threading.current_thread().name + str(threading.get_ident()))
         try:
             found.append((yield Call(work, limit)))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             found.append(type(error))
     return found
 
@@ -149,3 +149,15 @@ def test_helper_threads_serve_again() -> None:
             guard.close()
 
     assert ident() == ident()
+
+
+def test_what_is_left_behind_is_counted() -> None:
+    before, release = left_behind(), threading.Event()
+    with pytest.raises(CallTimeout):
+        Guard().call(release.wait, 0.05)
+    assert left_behind() == before + 1
+    release.set()
+    deadline = time.monotonic() + 30
+    while left_behind() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert left_behind() == before
