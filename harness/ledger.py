@@ -57,12 +57,27 @@ def head_of(episode: Episode) -> dict[str, Any]:
     return head | {"reward": episode.reward, "steps": len(episode.steps), "wall_s": episode.wall_s, "usage": usage}
 
 
-def row_of(episode: Episode) -> bytes:
-    """The bytes of its record, for `Ledger.append`; made where the episode ran, since the writer is one for all.
+def stored(episode: Episode) -> tuple[Episode, bytes]:
+    """(the episode as the ledger will give it back, its record for `Ledger.append`).
 
-    Raises `CodecError`.
+    Made where the episode ran, since the writer is one for all.  Raises `CodecError`.
     """
-    return frames.pack(head_of(episode), to_json(episode))
+    encoded = to_json(episode)
+    _in_microseconds(encoded)
+    kept = from_json(encoded)
+    return kept, frames.pack(head_of(kept), encoded)
+
+
+def _in_microseconds(encoded: dict[str, Any]) -> None:
+    """Times to the microsecond: finer digits are noise, and would be a fifth of a record."""
+    for part in (encoded, *encoded["steps"]):
+        part["seconds"] = {role: round(value, 6) for role, value in part["seconds"].items()}
+        for review in part.get("reviews", ()):
+            if "seconds" in review:
+                review["seconds"] = round(review["seconds"], 6)
+    for name in ("started_at", "wall_s"):
+        if name in encoded:
+            encoded[name] = round(encoded[name], 6)
 
 
 class Ledger:
@@ -117,13 +132,13 @@ class Ledger:
                 setattr(self, name, -1)
 
     def append(self, episode: Episode, row: bytes | None = None) -> None:
-        """Durable when it returns; `row` is its `row_of`, if that is made already.
+        """Durable when it returns; `row` is its record, if `stored` made it already.
 
         Raises `LedgerError` for a duplicate, a full disk, or a ledger that is gone.
         """
         head = head_of(episode)
         try:
-            record = row_of(episode) if row is None else row
+            record = frames.pack(head, to_json(episode)) if row is None else row
         except CodecError as error:
             raise LedgerError(f"Task {episode.task_id!r} of cell {episode.cell} cannot be stored: {error}") from error
         key = (episode.cell, episode.task_id)

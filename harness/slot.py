@@ -24,7 +24,7 @@ from typing import Final
 from harness.codec import CodecError
 from harness.errors import UsageError
 from harness.interrupt import StopNow, shield_worker
-from harness.ledger import row_of
+from harness.ledger import stored
 from harness.models.threads import share_cores
 from harness.records import Episode
 from harness.registry import Kind
@@ -44,19 +44,21 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What comes of a ticket, with its row for the ledger (None: it cannot be made, and whoever stores it will say)."""
+    """What comes of a ticket: the episode as the ledger will give it back, and its record there (None: to be made)."""
 
     number: int
     episode: Episode
     row: bytes | None = None
 
     @classmethod
-    def of(cls, ticket: Ticket, episode: Episode) -> Done:
-        """The result of a ticket, with its row."""
+    def of(cls, ticket: Ticket, run: Callable[[Job], Episode]) -> Done:
+        """Run a ticket's job. An episode that cannot be stored is its own failure, not the study's."""
+        began = Began()
         try:
-            return cls(ticket.number, episode, row_of(episode))
-        except CodecError:
-            return cls(ticket.number, episode)
+            return cls(ticket.number, *stored(attempted(run, ticket.job)))
+        except CodecError as error:
+            reason = f"the record of this episode cannot be stored: {error}"
+            return cls(ticket.number, *stored(failed(ticket.job, reason, "harness", began=began)))
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Slot:
         if marker is not None:
             marker.write_text(f"{os.getpid()} {time.monotonic()}")
         try:
-            return Done.of(ticket, attempted(self.run, ticket.job))
+            return Done.of(ticket, self.run)
         finally:
             if marker is not None:
                 marker.unlink(missing_ok=True)
@@ -142,7 +144,7 @@ class RemoteSlot:
         if self.limit_s is not None:
             self._say(ticket.number)
         with nullcontext() if self.limit_s is None else _REAPER.watching(self.limit_s + PARENT_FIRST_S):
-            return Done.of(ticket, attempted(self.run, ticket.job))
+            return Done.of(ticket, self.run)
 
     def _say(self, number: int) -> None:
         """Tell the parent which job begins, and see the message off: the job may never let go of the interpreter."""

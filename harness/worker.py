@@ -13,12 +13,11 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from harness import registry
-from harness.codec import CodecError, from_json, to_json
 from harness.desk import Tools
 from harness.episode import run_episode
 from harness.errors import EpisodeError
@@ -203,19 +202,11 @@ def run_job(job: Job) -> Episode:
     """Run one episode; every failure comes back as a row that says who broke."""
     began = Began()
     try:
-        return _storable(_run(job, _WORKSHOP))
+        return _run(job, _WORKSHOP)
     except EpisodeError as error:
         return failed(job, error.reason, error.boundary, error.status, began=began)
     except Exception as error:  # noqa: BLE001  becomes the episode's record
         return failed(job, f"{type(error).__name__}: {error}", "harness", began=began)
-
-
-def _storable(episode: Episode) -> Episode:
-    """The episode as the ledger will give it back. One that cannot be stored is its own failure, not the study's."""
-    try:
-        return from_json(to_json(episode))
-    except CodecError as error:
-        raise EpisodeError("harness", f"the record of this episode cannot be stored: {error}") from error
 
 
 def _run(job: Job, workshop: Workshop) -> Episode:
@@ -243,30 +234,7 @@ def _run(job: Job, workshop: Workshop) -> Episode:
         borrowed.abandoned = episode.status == "timeout" or _abandoned(episode)
     if borrowed.abandoned:
         workshop.forget(spec)
-    return in_microseconds(episode)
-
-
-def in_microseconds(episode: Episode) -> Episode:
-    """Times to the microsecond: finer digits are noise, and would be a fifth of a stored record."""
-
-    def times(seconds: Mapping[str, float]) -> dict[str, float]:
-        return {role: round(value, 6) for role, value in seconds.items()}
-
-    steps = tuple(
-        replace(
-            step,
-            seconds=times(step.seconds),
-            reviews=tuple(replace(review, seconds=round(review.seconds, 6)) for review in step.reviews),
-        )
-        for step in episode.steps
-    )
-    return replace(
-        episode,
-        steps=steps,
-        seconds=times(episode.seconds),
-        started_at=round(episode.started_at, 6),
-        wall_s=round(episode.wall_s, 6),
-    )
+    return episode
 
 
 def _abandoned(episode: Episode) -> bool:

@@ -9,9 +9,11 @@ import pytest
 
 from harness.environments.mock import MockEnvironment
 from harness.grid import plan_cells
+from harness.ledger import stored
+from harness.records import Episode
 from harness.run import jobs_left
 from harness.slot import Slot, Ticket
-from harness.worker import Workshop, _run, in_microseconds, run_job
+from harness.worker import Job, Workshop, _run, run_job
 from tests.grid.samples import BASE, episode, study
 
 SPEC = {"plugin": "mock", "params": {}}
@@ -20,6 +22,11 @@ SPEC = {"plugin": "mock", "params": {}}
 def job(*changes, index: int = 0):
     found = study(BASE, *changes)
     return list(jobs_left(found, plan_cells(found), {}))[index]
+
+
+def ran(one: Job) -> Episode:
+    """The episode of a job as a slot gives it back."""
+    return Slot(run_job, None)(Ticket(1, one)).episode
 
 
 def test_environments_are_lent_to_one_and_used_again():
@@ -33,8 +40,8 @@ def test_environments_are_lent_to_one_and_used_again():
 def test_a_slot_says_how_many_jobs_share_the_machine(monkeypatch):
     told = []
     monkeypatch.setattr("harness.slot.share_cores", told.append)
-    number, ran = Slot(run_job, None, 3)(Ticket(7, job()))
-    assert (number, ran.task_id, told) == (7, job().task_id, [3])
+    done = Slot(run_job, None, 3)(Ticket(7, job()))
+    assert (done.number, done.episode.task_id, told) == (7, job().task_id, [3])
 
 
 def test_idle_environments_are_bounded_and_closed(monkeypatch):
@@ -105,21 +112,21 @@ def test_a_plugin_that_cannot_be_built_is_a_row():
 
 def test_times_are_kept_to_the_microsecond():
     fine = episode(wall_s=1.23456789, started_at=1e9 + 0.12345678, seconds={"actor": 1 / 3})
-    kept = in_microseconds(fine)
+    kept, _ = stored(fine)
     assert (kept.wall_s, kept.seconds) == (1.234568, {"actor": 0.333333})
     assert replace(kept, wall_s=fine.wall_s, started_at=fine.started_at, seconds=fine.seconds) == fine
-    row = run_job(job())
-    assert row == in_microseconds(row)
+    row = ran(job())
+    assert (row, stored(row)[0]) == (stored(row)[0], row)
 
 
 def test_a_record_that_cannot_be_stored_is_a_failed_row(monkeypatch):
     whole = run_job(job())
     monkeypatch.setattr("harness.worker._run", lambda *_: replace(whole, seconds={"actor": float("nan")}))
-    row = run_job(job())
+    row = ran(job())
     assert (row.status, row.boundary, row.steps) == ("failed", "harness", ())
     assert "Episode.seconds: nan is not finite" in row.reason
     monkeypatch.setattr("harness.worker._run", lambda *_: replace(whole, reason="bad \udcff"))
-    assert run_job(job()).reason == "bad \\udcff"
+    assert ran(job()).reason == "bad \\udcff"
 
 
 @pytest.mark.parametrize(
