@@ -48,6 +48,18 @@ def give_up_at(deadline: float | None, call_s: float | None) -> float | None:
     return min(ends) - min(GRACE_S, 0.1 * max(0.0, min(ends) - now)) if ends else None
 
 
+_NOW = threading.local()
+
+
+def ends_at() -> float | None:
+    """When the guarded call that this thread is in should end by itself, by `time.monotonic()`; None: no limit.
+
+    For who is called without a deadline: an environment's step may ask a model for the simulated customer.
+    """
+    found: float | None = getattr(_NOW, "ends_at", None)
+    return found
+
+
 class Clock:
     """Working seconds by role; a nested role stops the outer one, so that roles add up to the whole."""
 
@@ -190,10 +202,13 @@ class Relay(Generic[T]):
                 error = CallTimeout(call.limit)
                 continue
             self._begins(call.limit)
+            _NOW.ends_at = give_up_at(None, call.limit)
             try:
                 value = _proper(call.work)
             except BaseException as wrong:  # noqa: BLE001  raised in the plan
                 error = wrong
+            finally:
+                _NOW.ends_at = None
             if not self._leads(me):
                 return None
 

@@ -7,6 +7,7 @@ import pytest
 from harness.environments.retail.endpoint import Endpoint, endpoint
 from harness.environments.retail.llm import LLMJudge
 from harness.errors import EpisodeError, UsageError
+from harness.guard import Guard
 from tests.models.mock_endpoint import Behaviour, MockEndpoint
 
 
@@ -26,6 +27,14 @@ def test_trouble_is_put_down_to_who_was_asked() -> None:
         assert (caught.value.boundary, caught.value.status) == ("simulator", "failed")
     with pytest.raises(UsageError, match="key_env"):
         endpoint({"model": "m", "key_evn": "K"}, "user")
+
+
+def test_a_customer_that_does_not_answer_knows_when_the_step_ends() -> None:
+    with MockEndpoint(Behaviour(0.0, 1.0, ("stall",), stall_s=300.0)) as server:
+        asked = Endpoint("m", server.url)
+        with pytest.raises(EpisodeError) as caught:
+            Guard().call(lambda: asked.complete([{"role": "user", "content": "hi"}], 1, "simulator"), 2.0)
+        assert (caught.value.boundary, caught.value.status) == ("simulator", "timeout")
 
 
 def test_the_judge_reads_verdicts() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.guard import Call, CallTimeout, Clock, Guard, Plan, give_up_at, left_behind
+from harness.guard import Call, CallTimeout, Clock, Guard, Plan, ends_at, give_up_at, left_behind
 
 
 def test_results_and_errors_pass_through() -> None:
@@ -161,3 +161,12 @@ def test_what_is_left_behind_is_counted() -> None:
     while left_behind() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert left_behind() == before
+
+
+def test_a_call_can_ask_when_it_should_end() -> None:
+    guard, now = Guard(), time.monotonic()
+    found = guard.call(ends_at, 100.0)
+    assert found is not None
+    assert now + 99.0 <= found <= time.monotonic() + 99.0
+    assert guard.run(steps([], ends_at, limit=None)) == [None]
+    assert ends_at() is None

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.actors.parsing import split_thinking
 from harness.errors import EpisodeError, UsageError, nearest
+from harness.guard import ends_at
 from harness.models import client
 from harness.models.errors import ModelError, ModelTimeout
 from harness.records import Role, Usage
@@ -51,7 +52,7 @@ class Endpoint:
         )
         request = {"messages": list(messages), "temperature": self.temperature, "max_tokens": self.max_tokens}
         try:
-            answer = asked.complete({**request, **self.extra}, seed)
+            answer = asked.complete({**request, **self.extra}, seed, ends_at())
         except ModelError as error:
             raise EpisodeError(role, str(error), "timeout" if isinstance(error, ModelTimeout) else "failed") from error
         text = split_thinking(answer)[0].strip()
