@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
+from harness.show import visible
 from reports.table import Column, Entry, Table
 
 LATEX: Final = {
@@ -88,7 +89,8 @@ def to_csv(table: Table) -> str:
     names = list(dict.fromkeys(name for row in table.data for name in row))
     writer = csv.DictWriter(out, names, lineterminator="\n", restval="")
     writer.writeheader()
-    writer.writerows(table.data)
+    # A name from outside may hold what steers a terminal.
+    writer.writerows({k: visible(v) if isinstance(v, str) else v for k, v in row.items()} for row in table.data)
     return out.getvalue()
 
 

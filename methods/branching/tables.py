@@ -71,12 +71,17 @@ class Writer:
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None, batch: int = BATCH) -> Iterator[dict[str, Any]]:
-    """Rows of a Parquet file, one batch in memory. Raises `UsageError` when there is no such file."""
+    """Rows of a Parquet file, one batch in memory. Raises `UsageError` when there is no such file or it is damaged."""
     if not path.exists():
         raise UsageError(f"{path} does not exist. Branch tables are made by `cota-bench collect`.")
-    with _arrow().parquet.ParquetFile(path) as file:
-        for part in file.iter_batches(batch_size=batch, columns=list(columns) if columns else None):
-            yield from part.to_pylist()
+    arrow = _arrow()
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            for part in file.iter_batches(batch_size=batch, columns=list(columns) if columns else None):
+                yield from part.to_pylist()
+    except (arrow.lib.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise UsageError(f"{path} is damaged ({why}). Remove it and run the command that made it again.") from error
 
 
 def write_card(folder: Path, title: str, card: Mapping[str, Any], tables: Mapping[str, Any]) -> None:

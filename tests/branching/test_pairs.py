@@ -152,3 +152,10 @@ def test_an_interrupted_table_does_not_replace_a_whole_one(tmp_path: Path) -> No
 def _stopped(add: Any) -> None:
     add("train", {"name": "half"})
     raise KeyboardInterrupt
+
+
+def test_a_damaged_table_is_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.parquet"
+    path.write_bytes(b"PAR1 is not enough")
+    with pytest.raises(UsageError, match=r"pairs\.parquet is damaged .* Remove it"):
+        list(read_rows(path))

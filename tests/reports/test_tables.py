@@ -19,6 +19,7 @@ from harness.tracking.plan import PlannedCell
 from harness.tracking.tracked import Tracked, from_ledger, tracked
 from reports import render
 from reports.frames import episodes, open_source
+from reports.table import Table
 from reports.tables import build_all, coverage, interventions, table1
 from reports.write import write_report
 from tests.synthetic import episodes_of, make_episode, planned_cells, write_ledger, write_plan
@@ -346,3 +347,8 @@ def test_seed_of_an_interval_does_not_depend_on_other_methods(tmp_path: Path) ->
     many = study(tmp_path / "many", more)
     assert one(few, "cota") == one(many, "cota")
     assert not math.isnan(float(one(few, "cota")["performance_scored"]))
+
+
+def test_a_name_that_steers_a_terminal_is_text_in_csv() -> None:
+    table = Table("t", "t", [], [], data=[{"task": "a\x1b[2J", "value": 0.1}])
+    assert render.to_csv(table) == "task,value\na\\x1b[2J,0.1\n"
