@@ -7,12 +7,14 @@ models that share one divide its memory by size; without a GPU everything is set
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -102,7 +104,7 @@ def plan(
     Args:
         uses: from `find_endpoints`.
         gpu_count: GPUs to use; 0: vLLM's CPU build.
-        max_model_len: context in tokens that each server is started with.
+        max_model_len: context in tokens that each server is started with; less where the model has less.
         python: interpreter that has vLLM; by default `$COTA_BENCH_VLLM_PYTHON` or this one.
         extra: further arguments for each server.
 
@@ -150,15 +152,25 @@ def command_of(use: Use, gpu: int | None, share: float, max_model_len: int) -> l
     command = ["-m", "vllm.entrypoints.openai.api_server", "--model", weights, "--served-model-name", use.model]
     # Loopback only: a server without a key is nobody else's business.
     command += ["--host", "127.0.0.1", "--port", str(urlsplit(use.base_url).port)]
-    command += ["--max-model-len", str(max_model_len), "--enable-prefix-caching", "--enable-prompt-tokens-details"]
+    context = str(min(max_model_len, context_of(weights) or max_model_len))
+    command += ["--max-model-len", context, "--enable-prefix-caching", "--enable-prompt-tokens-details"]
     if use.revision:
         command += ["--revision", use.revision]
     if gpu is None:
         # A seeded request whose prompt is read in two parts ends vLLM 0.32 on a CPU ("CPU Generator does not use
         # offset"): prompts are read whole, so all of one must fit a batch.
-        whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max_model_len)]
+        whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", context]
         return [*command, "--dtype", "bfloat16", "--enforce-eager", *whole]
     return [*command, "--gpu-memory-utilization", str(share)]
+
+
+def context_of(weights: str) -> int | None:
+    """Tokens a model was made for, where its folder is at hand to say so; vLLM refuses to start with more."""
+    try:
+        told = json.loads((Path(weights) / "config.json").read_text(encoding="utf-8"))["max_position_embeddings"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return told if isinstance(told, int) and told > 0 else None
 
 
 def environment_of(gpu: int | None) -> dict[str, str]:

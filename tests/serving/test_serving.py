@@ -97,6 +97,20 @@ def test_gpus_are_shared_by_size() -> None:
     assert place(["a-8B"], 0) == [(None, 0.0)]
 
 
+def test_no_server_is_started_with_more_context_than_its_model_has(tmp_path: Path) -> None:
+    def asked(model: str, *limit: int) -> list[str]:
+        uses = find_endpoints(study(a={"base_url": "http://localhost:8000/v1", "model": model}))
+        words = plan(uses, 0, *limit)[0][0].command
+        return [words[words.index(flag) + 1] for flag in ("--max-model-len", "--max-num-batched-tokens")]
+
+    assert asked(str(tmp_path)) == ["16384", "16384"], "a folder that does not say"
+    (tmp_path / "config.json").write_text('{"max_position_embeddings": 8192}')
+    assert asked(str(tmp_path)) == ["8192", "8192"]
+    assert asked(str(tmp_path), 4096) == ["4096", "4096"]
+    (tmp_path / "config.json").write_text('{"max_position_embeddings": "many"}')
+    assert asked(str(tmp_path)) == ["16384", "16384"]
+
+
 def test_two_models_at_one_address_and_an_address_without_a_port_are_refused() -> None:
     url = "http://127.0.0.1:8000/v1"
     with pytest.raises(UsageError, match="other ports"):
