@@ -23,7 +23,7 @@ from harness.interrupt import StopNow
 from harness.records import Role
 
 T = TypeVar("T")
-Tasks = queue.SimpleQueue[Callable[[], None]]
+Tasks = queue.SimpleQueue[Callable[[], bool]]  # each says whether its guard still has the thread
 SLACK_S = 0.001  # a limit is held so much late rather than wake the watching thread for each call
 GRACE_S = 1.0  # a call that knows its limit ends itself so much earlier, at most
 
@@ -119,7 +119,7 @@ class Guard:
     def __init__(self) -> None:
         self._tasks: Tasks | None = None
 
-    def _put(self, task: Callable[[], None]) -> None:
+    def _put(self, task: Callable[[], bool]) -> None:
         if self._tasks is None:
             self._tasks = _rested()
         self._tasks.put(task)
@@ -154,7 +154,8 @@ class Guard:
                 self._put(partial(relay.lead, late.leader, late.error))
             return relay.result()
         finally:
-            relay.leave()
+            if relay.leave():
+                self._tasks = None
 
     def close(self) -> None:
         """Give the helper thread back, to whoever needs one next."""
@@ -187,8 +188,8 @@ class Relay(Generic[T]):
         self._looks_at = math.inf  # when the watching thread wakes up by itself
         self._end: tuple[bool, Any] | None = None
 
-    def lead(self, me: int, error: BaseException | None = None) -> None:
-        """Go on with the plan until it ends or the lead is taken away."""
+    def lead(self, me: int, error: BaseException | None = None) -> bool:
+        """Go on with the plan until it ends (true) or the lead is taken away (false)."""
         value: Any = None
         while True:
             try:
@@ -210,7 +211,7 @@ class Relay(Generic[T]):
             finally:
                 _NOW.ends_at = None
             if not self._leads(me):
-                return None
+                return False
 
     def _begins(self, limit: float | None) -> None:
         if limit is None:
@@ -228,11 +229,13 @@ class Relay(Generic[T]):
             self._until = math.inf
             return True
 
-    def _ended(self, me: int, fine: bool, value: Any) -> None:
+    def _ended(self, me: int, fine: bool, value: Any) -> bool:
         with self._changed:
-            if self._leader == me:
-                self._end = fine, value
-                self._changed.notify_all()
+            if self._leader != me:
+                return False
+            self._end = fine, value
+            self._changed.notify_all()
+            return True
 
     def watch(self) -> Late | None:
         """Wait for the end, or for a call that is late: the lead is taken away from the thread that waits for it."""
@@ -246,10 +249,11 @@ class Relay(Generic[T]):
                 self._changed.wait(None if left == math.inf else left)
             return None
 
-    def leave(self) -> None:
-        """Nobody leads any more: a thread that still runs a call ends after it."""
+    def leave(self) -> bool:
+        """Nobody watches any more; whether that took the lead from a thread, which is lost with its call."""
         with self._changed:
             self._leader += 1
+            return self._end is None
 
     def result(self) -> T:
         """What the plan returned; raises what it raised."""
@@ -270,9 +274,11 @@ def _alone(work: Callable[[], T], limit: float | None) -> Plan[T]:
 def _proper(work: Callable[[], T]) -> T:
     try:
         return work()
-    except (Exception, SystemExit, StopNow):
+    except (SystemExit, StopNow):
         raise
     except BaseException as error:
+        if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+            raise
         raise RuntimeError(f"it raised {type(error).__name__}: {error}".rstrip(": ")) from error
 
 
@@ -302,9 +308,11 @@ def _serve(tasks: Tasks) -> None:
         task = tasks.get()
         _WORKING.add(me)
         try:
-            task()
+            kept = task()
         finally:
             _WORKING.discard(me)
+        if not kept:
+            _RESTING.append(tasks)  # its guard went on without it
 
 
 if hasattr(os, "register_at_fork"):

@@ -135,6 +135,7 @@ class Scheduler:
                 processes=1 if alone else self._processes,
                 settle=self._settle,
                 stopped=lambda: self.stopped,
+                lost=lambda numbers, error: self._lost(numbers, error, alone),
             )
         return stream(
             slot,
@@ -239,6 +240,21 @@ class Scheduler:
         if self._cluster is not None:
             self._tell(f"{deaths} workers died while they ran {job.task_id!r} of {job.cell}; it is run again, alone.")
 
+    def _lost(self, numbers: set[int], error: Exception, alone: bool) -> None:
+        """One process of several died, with these; what the watchdog gave up is none of them any more."""
+        with self._mutex:
+            running = sorted(numbers & self._out.keys())
+        if running and not alone:
+            self._say_death(error, len(running))
+        for number in running:
+            self._blame(number, error, alone, 1)
+
+    def _say_death(self, error: Exception, episodes: int) -> None:
+        self._tell(
+            f"A worker process died ({_short(error)}); the {episodes} episode(s) that were running in it "
+            "are run again, one at a time."
+        )
+
     def _bury(self, error: Exception, alone: bool) -> None:
         """A pool is lost: decide for each job that it held."""
         with self._mutex:
@@ -251,10 +267,7 @@ class Scheduler:
         for number, _ in running:
             self._blame(number, error, alone, 1)
         if running and not alone:
-            self._tell(
-                f"A worker process died ({_short(error)}); the {len(running)} episode(s) that were running "
-                "are run again, one at a time."
-            )
+            self._say_death(error, len(running))
         self._take_back(self._suspects if alone else self._queue)
 
 

@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -191,18 +191,28 @@ class Watchdog:
 
     def _watch(self, limit_s: float) -> None:
         while not self._ended.wait(min(1.0, limit_s / 4)):
+            processes: dict[int, list[tuple[Path, float]]] = {}
             for marker in Path(self.folder or "").glob("[0-9]*"):
-                self._look(marker, limit_s)
+                pid, age = _read(marker)
+                processes.setdefault(pid, []).append((marker, age))
+            for pid, jobs in processes.items():
+                if pid and any(age > limit_s for _, age in jobs):
+                    self._shoot(pid, jobs)
 
-    def _look(self, marker: Path, limit_s: float) -> None:
-        try:
-            pid, since = marker.read_text().split()
-            age = time.monotonic() - float(since)
-        except (OSError, ValueError):
-            return  # the job ended, or its marker is just being written
-        if age > limit_s and self._overdue(int(marker.name), age):
+    def _shoot(self, pid: int, jobs: list[tuple[Path, float]]) -> None:
+        """One job in the process: the row is its own.  Several: whose fault it is shows when each is run alone."""
+        if len(jobs) == 1 and not self._overdue(int(jobs[0][0].name), jobs[0][1]):
+            return
+        for marker, _ in jobs:
             marker.unlink(missing_ok=True)
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except ProcessLookupError:
-                return  # it ended in this very moment; its row says time-out all the same
+        with suppress(ProcessLookupError):  # it ended in this very moment
+            os.kill(pid, signal.SIGKILL)
+
+
+def _read(marker: Path) -> tuple[int, float]:
+    """(process, seconds) of a job; process 0 when it has just ended, or its marker is just being written."""
+    try:
+        pid, since = marker.read_text().split()
+        return int(pid), time.monotonic() - float(since)
+    except (OSError, ValueError):
+        return 0, 0.0

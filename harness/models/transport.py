@@ -8,12 +8,14 @@ one server on two cores it spent 0.11 ms of CPU a call and was woken once, urlli
 from __future__ import annotations
 
 import json
+import re
+import resource
 import ssl
 import threading
 import time
 import urllib.request
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,6 +28,8 @@ from harness.models.errors import ContextTooLong, Refused, Transient
 
 MAX_BODY = 64 * 2**20
 CONNECT_S = 15.0
+LONGEST_S: Final = 1e6  # libcurl counts milliseconds in 31 bits
+FILES: Final = 65_536
 TRANSIENT = {408: "stall", 425: "overloaded", 429: "rate_limit", 503: "overloaded", 529: "overloaded"}
 ADVICE = {
     401: "The key was not accepted: check the environment variable named in `key_env`.",
@@ -49,7 +53,10 @@ class Pool:
     """
 
     def __init__(self, base_url: str, size: int) -> None:
-        parts = urlsplit(base_url)
+        try:
+            parts = urlsplit(base_url)
+        except ValueError as error:
+            raise UsageError(f"base_url {base_url!r} is no address: {error}.") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"base_url {base_url!r} is no http address; write it like 'http://localhost:8000/v1'.")
         if parts.username or parts.password or parts.query:
@@ -57,8 +64,9 @@ class Pool:
                 "base_url must hold no user, password or query: name a key's variable in `key_env` instead."
             )
         proxy = urllib.request.getproxies().get(parts.scheme)
-        self._proxy = proxy if proxy and not urllib.request.proxy_bypass(parts.hostname) else ""
+        self._proxy = proxy if proxy and not urllib.request.proxy_bypass(parts.netloc) else ""
         self._idle: deque[Any] = deque(maxlen=size)
+        _allow_files()
 
     def take(self) -> Any:
         """A handle, the one used last if there is one: its connection is the likeliest to be alive."""
@@ -80,6 +88,14 @@ class Pool:
             if place:
                 curl.setopt(option, place)
         return curl
+
+
+def _allow_files() -> None:
+    """Raise the soft limit of open files: libcurl has three for a connection, and 256 connections are 768."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _authorities() -> tuple[str | None, str | None]:
@@ -123,7 +139,7 @@ def get(pool: Pool, url: str, headers: Mapping[str, str], deadline: float) -> tu
 def _exchange(
     pool: Pool, url: str, data: bytes | None, headers: Mapping[str, str], deadline: float
 ) -> tuple[int, Mapping[str, str], bytes]:
-    left = max(0.001, deadline - time.monotonic())
+    left = min(max(0.001, deadline - time.monotonic()), LONGEST_S)
     answer = _Answer()
     curl = pool.take()
     curl.setopt(pycurl.URL, url.encode())
@@ -138,14 +154,24 @@ def _exchange(
         curl.setopt(pycurl.POSTFIELDS, data)
     try:
         if threading.current_thread() is threading.main_thread():
-            Guard().call(curl.perform, left + CONNECT_S)  # libcurl hears no Ctrl-C
+            _away(curl.perform, left + CONNECT_S)  # libcurl hears no Ctrl-C
         else:
             curl.perform()
     except pycurl.error as error:
-        raise _fault(curl, answer, url, left, *error.args[:2]) from None  # the handle goes, and its connection
+        fault = _fault(curl, answer, url, left, *error.args[:2])
+        curl.close()  # and its connection: what is left of this answer must not meet the next request
+        raise fault from None
     status: int = curl.getinfo(pycurl.RESPONSE_CODE)
     pool.give(curl)
     return status, answer.headers(), b"".join(answer.parts)
+
+
+def _away(work: Callable[[], None], limit: float) -> None:
+    guard = Guard()
+    try:
+        guard.call(work, limit)
+    finally:
+        guard.close()
 
 
 class _Answer:
@@ -186,7 +212,8 @@ def _line(name: str, value: str) -> bytes:
 
 def _fault(curl: Any, answer: _Answer, url: str, left: float, code: int, text: str) -> Exception:
     """What libcurl's error means."""
-    if code in _NO_ADDRESS:
+    text = re.sub(r"//[^/\s@]*@", "//", text)  # a proxy's password
+    if code in _NO_ADDRESS and "HTTP/0.9" not in text:
         return UsageError(f"{url!r} is no address: {text}")
     if code in _NO_TRUST:
         return Refused(f"TLS failed: {text}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -225,6 +226,20 @@ def test_an_episode_that_does_terrible_things_is_one_row(tmp_path, kind, times, 
         assert reason in bad["test-1"]["reason"]
     strikes = 3 if kind == "kill" and times == 99 else 1
     assert len(list(tmp_path.glob("test-1.*"))) == strikes
+
+
+@pytest.mark.parametrize("kind", ["hold", "kill"])
+def test_who_shares_a_process_with_a_terrible_episode_does_not_pay_for_it(tmp_path, kind):
+    text = FAULT.replace("workers: 2", "workers: 8").replace("worker_deaths: 3", "worker_deaths: 2")
+    path = write(tmp_path, text, FOLDER=tmp_path, KIND=kind, TIMES=99, LIMIT=2, BACKEND=SPREAD)
+    process = start(path, tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1, err
+    found = {task: row["status"] for (_, task), row in rows(tmp_path / "small").items()}
+    assert len(found) == 8
+    assert {task for task, status in found.items() if status != "done"} == {"test-1"}
+    told = re.search(r"the (\d+) episode\(s\) that were running in it", err)
+    assert told is None or int(told[1]) <= 4, "the other process was not touched"
 
 
 def test_two_runs_on_one_folder(tmp_path):

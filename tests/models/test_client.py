@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
+import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,7 +107,7 @@ def test_a_server_that_is_started_anew_costs_time_and_no_attempt() -> None:
             assert answer.result(timeout=SLOW_S).usage.waited_s > 0.0
 
 
-@pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://x/v1", "http://user:secret@x/v1"])
+@pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://x/v1", "http://user:secret@x/v1", "http://[::1/v1"])
 def test_a_wrong_address_is_a_message(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         Endpoint(url, "m").complete(REQUEST)
@@ -241,3 +245,60 @@ def test_retry_after_in_all_its_forms() -> None:
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
     assert retry_after({"retry-after": "soon"}) is None
     assert retry_after({}) is None
+
+
+def test_calls_of_the_main_thread_leave_no_threads_behind() -> None:
+    with MockEndpoint(Behaviour(0.0)) as server:
+        endpoint = ask(server)
+        endpoint.complete(REQUEST)
+        before = threading.active_count()
+        for number in range(20):
+            endpoint.complete(REQUEST, seed=number)
+        assert threading.active_count() <= before
+
+
+def test_failed_calls_leave_no_open_files_behind() -> None:
+    def files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    with MockEndpoint(Behaviour(0.0, 1.0, ("reset",))) as server:
+        endpoint = ask(server, attempts=1)
+        with pytest.raises(Unavailable):
+            endpoint.complete(REQUEST)
+        before = files()
+        for _ in range(20):
+            with pytest.raises(Unavailable):
+                endpoint.complete(REQUEST)
+        assert files() <= before + 4
+
+
+def test_a_proxys_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "foo://us:topsecret@localhost:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with pytest.raises((UsageError, Unavailable)) as caught:
+        Endpoint("http://example.invalid:7/v1", "m", attempts=1).complete(REQUEST)
+    assert "topsecret" not in str(caught.value)
+
+
+def test_what_is_not_http_is_a_fault_and_not_the_users_mistake() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def talk() -> None:
+            for _ in range(2):
+                with listener.accept()[0] as one:
+                    one.recv(10_000)
+                    one.sendall(b"SSH-2.0-nothing\r\n")
+
+        threading.Thread(target=talk, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        with pytest.raises(Unavailable, match="reset"):
+            Endpoint(url, "m", attempts=2, timeout_s=SLOW_S).complete(REQUEST)
+
+
+@pytest.mark.parametrize("value", [1e16, math.inf])
+def test_a_limit_of_ages_is_one(value: float) -> None:
+    with MockEndpoint(Behaviour(0.0)) as server:
+        assert ask(server, timeout_s=value, patience_s=value).complete(REQUEST).text
