@@ -27,7 +27,6 @@ from harness.interrupt import Interrupt
 from harness.ledger import RETRYABLE, Ledger
 from harness.records import Episode, Role, Status
 from harness.slot import Done, Slot, Ticket, Watchdog
-from harness.spread import processes_for
 from harness.study import LocalBackend, Policy, Throughput
 from harness.worker import Job, failed, plugins_of, run_job
 
@@ -61,7 +60,7 @@ class Scheduler:
         self._shot = False
         self._cluster: Cluster | None = None
         self.workers = resolve_workers(throughput, len(self._queue))
-        self._processes = processes_for(throughput, self.workers)
+        self._processes = spread.processes_for(throughput, self.workers)
         self.interrupt = Interrupt(policy.stop_grace_s, tell)
 
     @property
@@ -251,7 +250,7 @@ class Scheduler:
 
     def _say_death(self, error: Exception, episodes: int) -> None:
         self._tell(
-            f"A worker process died ({_short(error)}); the {episodes} episode(s) that were running in it "
+            f"A worker process died ({_short(error)}); the {episodes} episode(s) that were running with it "
             "are run again, one at a time."
         )
 

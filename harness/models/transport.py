@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -95,7 +96,8 @@ def _allow_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        with suppress(ValueError, OSError):  # a system with a bound of its own keeps what it has
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _authorities() -> tuple[str | None, str | None]:

@@ -247,7 +247,7 @@ def test_who_shares_a_process_with_a_terrible_episode_does_not_pay_for_it(tmp_pa
     found = {task: row["status"] for (_, task), row in rows(tmp_path / "small").items()}
     assert len(found) == 8
     assert {task for task, status in found.items() if status != "done"} == {"test-1"}
-    told = re.search(r"the (\d+) episode\(s\) that were running in it", err)
+    told = re.search(r"the (\d+) episode\(s\) that were running with it", err)
     assert told is None or int(told[1]) <= 4, "the other process was not touched"
 
 
